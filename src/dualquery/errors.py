@@ -1,0 +1,35 @@
+"""The errors a user can act on."""
+
+from __future__ import annotations
+
+
+class DualQueryError(Exception):
+    """Base of every error this package raises on purpose.
+
+    The message is one line that names the column, value or option and says what
+    would be right; the command line prints it as it is and exits with code 2.
+    """
+
+
+class ParameterError(DualQueryError, ValueError):
+    """A parameter is outside its range, or parameters contradict one another."""
+
+
+class SchemaError(DualQueryError, ValueError):
+    """A schema is malformed or does not fit the table."""
+
+
+class TableError(DualQueryError, ValueError):
+    """A table cannot be read, or a cell lies outside its declared domain."""
+
+
+class QueryError(DualQueryError, ValueError):
+    """A query cannot be parsed or does not fit the schema."""
+
+
+class ReleaseError(DualQueryError):
+    """A release directory cannot be written, read or resumed."""
+
+
+class UnavailableError(DualQueryError):
+    """An optional part (a solver, an engine) is not installed."""
