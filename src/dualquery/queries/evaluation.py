@@ -1,0 +1,40 @@
+"""Queries on public records: the game's and the sampled ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.queries.workload import Literals, Workload
+from dualquery.threads import over_ranges
+
+Record = npt.NDArray[np.int32]
+Matches = npt.NDArray[np.int32]
+
+
+def truths(literals: Literals, record: Record) -> npt.NDArray[np.uint8]:
+    """Per term (twice the literal, plus one where negated) whether a record satisfies it."""
+    lengths = np.diff(literals.start)
+    hit = literals.codes == np.repeat(record[literals.attribute], lengths)
+    holds = np.logical_or.reduceat(hit, literals.start[:-1])
+    return np.column_stack([holds, ~holds]).reshape(-1).astype(np.uint8)
+
+
+def add_matches(workload: Workload, record: Record, matches: Matches) -> None:
+    """Add 1 to `matches[q]` for each query q that the record satisfies."""
+    from dualquery._kernels import add_matches as kernel
+
+    truth = truths(workload.literals, record)
+
+    def task(first: int, last: int) -> None:
+        kernel(truth, workload.start, workload.terms, workload.is_parity, matches, first, last)
+
+    over_ranges(task, len(workload), grain=65_536)
+
+
+def mean_answers(workload: Workload, records: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """The share of the records that satisfies each query."""
+    matches = np.zeros(len(workload), dtype=np.int32)
+    for record in records:
+        add_matches(workload, record, matches)
+    return matches / len(records)

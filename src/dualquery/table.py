@@ -1,0 +1,296 @@
+"""Private rows: frames, CSV and Parquet files, sparse matrices, read in blocks of rows.
+
+This module is on the private side of the boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dualquery.encoding import Codes, OutOfDomain, encode_column
+from dualquery.errors import SchemaError, TableError
+from dualquery.schema import Schema
+
+BLOCK_ROWS = 1 << 16
+"""Rows handled at a time; a multiple of 64, so that blocks pack into whole words."""
+
+
+class Table(Protocol):
+    """Rows that can be counted without ever being held whole."""
+
+    def bind(self, schema: Schema) -> Schema:
+        """The schema in the table's own column order, patterns resolved."""
+        ...
+
+    def blocks(
+        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
+    ) -> Iterator[Block]:
+        """Blocks of `BLOCK_ROWS` rows (the last may be shorter), only these attributes."""
+        ...
+
+
+class Block(Protocol):
+    """Some consecutive rows, encoded."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def codes(self, attribute: int) -> Codes: ...
+
+
+@dataclass(frozen=True)
+class DenseBlock:
+    """Codes by attribute."""
+
+    rows: int
+    columns: dict[int, Codes]
+
+    def codes(self, attribute: int) -> Codes:
+        return self.columns[attribute]
+
+
+@dataclass(frozen=True)
+class SparseBlock:
+    """Rows of a 0/1 matrix, stored by column."""
+
+    rows: int
+    start: npt.NDArray[np.int64]
+    stop: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    first_row: int
+
+    def codes(self, attribute: int) -> Codes:
+        codes = np.zeros(self.rows, dtype=np.int32)
+        ones = self.indices[self.start[attribute] : self.stop[attribute]]
+        codes[ones - self.first_row] = 1
+        return codes
+
+
+class ArrowTable:
+    """A table that gives Arrow batches; frames and files come down to this."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self.header = tuple(header)
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of any size with these columns; the rows count even if there are none."""
+        raise NotImplementedError
+
+    def bind(self, schema: Schema) -> Schema:
+        return schema.resolve(self.header)
+
+    def blocks(
+        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
+    ) -> Iterator[Block]:
+        names = [schema.names[a] for a in attributes]
+        for block in _regroup(self.batches(names), BLOCK_ROWS):
+            columns = {
+                a: encode_column(block.column(name), schema.attributes[a], out_of_domain)
+                for a, name in zip(attributes, names, strict=True)
+            }
+            yield DenseBlock(block.num_rows, columns)
+
+
+def _regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of `rows` rows; only the last may be shorter."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.num_rows
+        while held >= rows:
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, rows)
+            waiting = table.slice(rows).to_batches()
+            held -= rows
+    if held:
+        yield pa.Table.from_batches(waiting)
+
+
+class FrameTable(ArrowTable):
+    """A pandas, polars or pyarrow frame, through narwhals."""
+
+    def __init__(self, frame: Any) -> None:
+        import narwhals as nw
+
+        try:
+            self.frame = nw.from_native(frame, eager_only=True)
+        except TypeError:
+            raise TableError(
+                f"expected a pandas, polars or pyarrow table, a sparse matrix or a path, "
+                f"found {type(frame).__name__}"
+            ) from None
+        super().__init__([str(name) for name in self.frame.columns])
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for first in range(0, len(self.frame), BLOCK_ROWS):
+            part = self.frame[first : first + BLOCK_ROWS]
+            arrays = [_arrow_column(part[name], name) for name in names]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def _arrow_column(series: Any, name: str) -> pa.Array:
+    try:
+        column = series.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        column = pa.array([None if cell is None else str(cell) for cell in series.to_list()])
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+class CsvTable(ArrowTable):
+    """A CSV file, plain or gzipped; every cell is read as text and judged by the schema."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with _reading(path):
+            header = next(iter(self._open(None))).schema.names
+        super().__init__(header)
+
+    def _open(self, names: Sequence[str] | None) -> Any:
+        from pyarrow import csv
+
+        convert = csv.ConvertOptions(
+            include_columns=list(names) if names is not None else [],
+            column_types={name: pa.string() for name in names or ()},
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+        separator = "\t" if ".tsv" in self.path.suffixes else ","
+        return csv.open_csv(
+            str(self.path),
+            read_options=csv.ReadOptions(block_size=1 << 23),
+            parse_options=csv.ParseOptions(delimiter=separator),
+            convert_options=convert,
+        )
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with _reading(self.path):
+            yield from self._open(names)
+
+
+class ParquetTable(ArrowTable):
+    """A Parquet file, or a folder of them."""
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import dataset
+
+        self.path = path
+        with _reading(path):
+            self.dataset = dataset.dataset(str(path), format="parquet")
+            super().__init__(self.dataset.schema.names)
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with _reading(self.path):
+            yield from self.dataset.to_batches(
+                columns=list(names), batch_size=BLOCK_ROWS, batch_readahead=1, fragment_readahead=1
+            )
+
+
+class SparseTable:
+    """A SciPy sparse matrix of 0/1; columns are named by the schema."""
+
+    def __init__(self, matrix: Any) -> None:
+        columns = matrix.tocsc()
+        columns.sum_duplicates()
+        columns.eliminate_zeros()
+        columns.sort_indices()
+        wrong = np.flatnonzero(columns.data != 1)
+        if len(wrong):
+            column = int(np.searchsorted(columns.indptr, wrong[0], side="right")) - 1
+            raise TableError(
+                f"column {column} of the sparse matrix holds {columns.data[wrong[0]]}; "
+                "expected only 0 and 1"
+            )
+        self.rows, self.width = columns.shape
+        self.start = columns.indptr.astype(np.int64)
+        self.indices = columns.indices.astype(np.int32)
+
+    @classmethod
+    def load(cls, path: Path) -> SparseTable:
+        from scipy import sparse
+
+        try:
+            return cls(sparse.load_npz(path))
+        except TableError:
+            raise
+        except Exception as error:  # damaged archives fail in many ways
+            raise TableError(
+                f"cannot read {str(path)!r} as a sparse matrix: {_first_line(error)}"
+            ) from None
+
+    def bind(self, schema: Schema) -> Schema:
+        if schema.patterns:
+            stem = schema.patterns[0].replace("*", "{}")
+            named = schema.names
+            rest = self.width - len(named)
+            schema = schema.resolve([*named, *(stem.format(i) for i in range(rest))])
+        if len(schema) != self.width:
+            raise SchemaError(
+                f"the sparse matrix has {self.width} columns and the schema {len(schema)}"
+            )
+        for attribute in schema.attributes:
+            if not attribute.is_binary:
+                raise SchemaError(
+                    f"attribute {attribute.name!r} is not binary, as a sparse matrix needs"
+                )
+        return schema
+
+    def blocks(
+        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
+    ) -> Iterator[Block]:
+        start = self.start[:-1].copy()
+        for first in range(0, self.rows, BLOCK_ROWS):
+            last = min(first + BLOCK_ROWS, self.rows)
+            stop = start.copy()
+            for a in attributes:
+                column = self.indices[start[a] : self.start[a + 1]]
+                stop[a] = start[a] + np.searchsorted(column, last)
+            yield SparseBlock(last - first, start, stop, self.indices, first)
+            start = stop
+
+
+def open_table(source: Any) -> Table:
+    """A table from a frame, a sparse matrix, or the path of a file."""
+    if isinstance(source, str | Path):
+        return _open_path(Path(source))
+    if hasattr(source, "tocsc"):
+        return SparseTable(source)
+    return FrameTable(source)
+
+
+def _open_path(path: Path) -> Table:
+    if not path.exists():
+        raise TableError(f"no such table: {str(path)!r}")
+    endings = path.name.lower()
+    if path.is_dir() or endings.endswith((".parquet", ".pq")):
+        return ParquetTable(path)
+    if endings.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+        return CsvTable(path)
+    if endings.endswith(".npz"):
+        return SparseTable.load(path)
+    raise TableError(
+        f"cannot tell the format of {str(path)!r}; expected .csv, .csv.gz, .parquet or .npz"
+    )
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn the errors of a file reader into one line that names the file."""
+    try:
+        yield
+    except StopIteration:
+        raise TableError(f"cannot read {str(path)!r}: the file is empty") from None
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"cannot read {str(path)!r}: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,46 @@
+"""Threads for kernels that release the GIL.
+
+A pool of plain threads over ranges, rather than numba's own parallel loops: those compile
+slowly and their default back-end must not be entered from two threads at once, which a
+Dask worker does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+
+def thread_count() -> int:
+    """How many threads to use: `DUALQUERY_THREADS`, or the cores this process may run on."""
+    wanted = os.environ.get("DUALQUERY_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    # The process id is part of the key: a pool does not survive a fork.
+    return ThreadPoolExecutor(workers, thread_name_prefix="dualquery")
+
+
+def over_ranges(task: Callable[[int, int], object], total: int, grain: int = 16_384) -> None:
+    """Call `task(first, last)` for consecutive ranges that cover `range(total)`.
+
+    Ranges hold at least `grain` items, so that small work stays on the calling thread;
+    four ranges a thread even out unequal ones.
+    """
+    workers = thread_count()
+    parts = min(4 * workers, max(1, total // grain))
+    if workers == 1 or parts == 1:
+        task(0, total)
+        return
+    cuts = [total * part // parts for part in range(parts + 1)]
+    pool = _pool(workers, os.getpid())
+    running = [pool.submit(task, a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    for future in running:
+        future.result()
