@@ -1,0 +1,459 @@
+"""Compiled inner loops of the oracles; the tests hold each against a plain twin.
+
+A search keeps, beside the core, `slot` (per variable), `miss` and `mark` (per term) and
+`score` (per slot). For a conjunction `miss` counts the occurrences that fail and `mark` is
+the XOR of their positions, so that a single failing occurrence can be read off; for a
+parity `miss` is the parity of the occurrences that hold. `score` differs between two slots
+of a variable by exactly the gain of moving from one to the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+Array = Any
+
+
+@numba.njit(cache=True)
+def compile_core(
+    attribute: Array,
+    literal_start: Array,
+    codes: Array,
+    start: Array,
+    terms: Array,
+    is_parity: Array,
+    weights: Array,
+    sizes: Array,
+    defaults: Array,
+) -> Any:
+    n_literals = len(attribute)
+    # Variables: the attributes mentioned, in order of first mention.
+    local = np.full(len(sizes), -1, np.int32)
+    found = np.empty(n_literals, np.int32)
+    variables = 0
+    for l in range(n_literals):
+        a = attribute[l]
+        if local[a] < 0:
+            local[a] = variables
+            found[variables] = a
+            variables += 1
+    found = found[:variables].copy()
+    code_start = np.zeros(variables + 1, np.int32)
+    for v in range(variables):
+        code_start[v + 1] = code_start[v] + sizes[found[v]]
+    total = code_start[variables]
+
+    # Classes of codes by partition refinement: a literal splits every class it cuts.
+    group = np.zeros(total, np.int32)
+    members = np.zeros(total, np.int32)
+    inside = np.zeros(total, np.int32)
+    fresh = np.empty(total, np.int32)
+    seen = np.full(total, -1, np.int32)
+    touched = np.empty(total, np.int32)
+    groups = np.ones(variables, np.int32)
+    for v in range(variables):
+        members[code_start[v]] = sizes[found[v]]
+    for l in range(n_literals):
+        v = local[attribute[l]]
+        base = code_start[v]
+        count = 0
+        for i in range(literal_start[l], literal_start[l + 1]):
+            at = base + codes[i]
+            if seen[at] != l:
+                seen[at] = l
+                g = base + group[at]
+                if inside[g] == 0:
+                    touched[count] = g
+                    count += 1
+                inside[g] += 1
+        for t in range(count):
+            g = touched[t]
+            fresh[g] = g - base
+            if inside[g] < members[g]:
+                fresh[g] = groups[v]
+                members[base + groups[v]] = inside[g]
+                members[g] -= inside[g]
+                groups[v] += 1
+            inside[g] = 0
+        for i in range(literal_start[l], literal_start[l + 1]):
+            at = base + codes[i]
+            if seen[at] == l:
+                seen[at] = -1
+                group[at] = fresh[base + group[at]]
+
+    # Slots: classes in the order of their smallest code.
+    first = np.zeros(variables + 1, np.int32)
+    for v in range(variables):
+        first[v + 1] = first[v] + groups[v]
+    slots = first[variables]
+    code = np.full(slots, -1, np.int32)
+    home = np.empty(variables, np.int32)
+    slot_of_code = np.empty(total, np.int32)
+    rank = np.full(total, -1, np.int32)
+    for v in range(variables):
+        base = code_start[v]
+        size = sizes[found[v]]
+        count = 0
+        for c in range(size):
+            g = group[base + c]
+            if rank[base + g] < 0:
+                rank[base + g] = count
+                count += 1
+            slot_of_code[base + c] = first[v] + rank[base + g]
+        default = defaults[found[v]]
+        home[v] = slot_of_code[base + default]
+        # A class stands for the first of its codes at or after the default, cyclically.
+        for step in range(size):
+            c = default + step
+            if c >= size:
+                c -= size
+            at = slot_of_code[base + c]
+            if code[at] < 0:
+                code[at] = c
+
+    # Literals as slot lists, the shorter side of set and complement.
+    literal_variable = np.empty(n_literals, np.int32)
+    out_start = np.zeros(n_literals + 1, np.int32)
+    turned = np.zeros(n_literals, np.int8)
+    listed = np.full(slots, -1, np.int32)
+    for l in range(n_literals):
+        v = local[attribute[l]]
+        literal_variable[l] = v
+        count = 0
+        for i in range(literal_start[l], literal_start[l + 1]):
+            at = slot_of_code[code_start[v] + codes[i]]
+            if listed[at] != l:
+                listed[at] = l
+                count += 1
+        width = groups[v]
+        if 2 * count > width or (2 * count == width and listed[first[v]] == l):
+            turned[l] = 1
+            count = width - count
+        out_start[l + 1] = out_start[l] + count
+    literal_slot = np.empty(out_start[n_literals], np.int32)
+    listed[:] = -1
+    for l in range(n_literals):
+        v = literal_variable[l]
+        at = out_start[l]
+        for i in range(literal_start[l], literal_start[l + 1]):
+            i_slot = slot_of_code[code_start[v] + codes[i]]
+            if listed[i_slot] != l:
+                listed[i_slot] = l
+                if turned[l] == 0:
+                    literal_slot[at] = i_slot
+                    at += 1
+        if turned[l] == 1:
+            for i_slot in range(first[v], first[v + 1]):
+                if listed[i_slot] != l:
+                    literal_slot[at] = i_slot
+                    at += 1
+
+    # Terms: constant literals disappear, and with them what they decide.
+    queries = len(start) - 1
+    term_start = np.zeros(queries + 1, np.int32)
+    literal = np.empty(len(terms), np.int32)
+    flag = np.empty(len(terms), np.int8)
+    occurrence_term = np.empty(len(terms), np.int32)
+    weight = np.empty(queries, np.int64)
+    parity = np.empty(queries, np.int8)
+    constant = 0
+    kept = 0
+    n = 0
+    for q in range(queries):
+        begin = n
+        w = weights[q]
+        dead = w == 0
+        odd = 0
+        for i in range(start[q], start[q + 1]):
+            l = terms[i] >> 1
+            negated = (terms[i] & 1) ^ turned[l]
+            if out_start[l + 1] == out_start[l]:
+                if is_parity[q]:
+                    odd ^= negated
+                elif negated == 0:
+                    dead = True
+                continue
+            literal[n] = l
+            flag[n] = negated
+            occurrence_term[n] = kept
+            if is_parity[q]:
+                odd ^= negated
+                flag[n] = 0
+            n += 1
+        if dead:
+            n = begin
+            continue
+        even = 0
+        if is_parity[q]:
+            # [an odd number holds] = 1 − [an even number holds].
+            if odd == 1:
+                constant += w
+                w = -w
+            if n == begin + 1:
+                flag[begin] = 1
+            else:
+                even = 1
+        if n == begin:
+            constant += w
+            continue
+        weight[kept] = w
+        parity[kept] = even
+        kept += 1
+        term_start[kept] = n
+    literal = literal[:n].copy()
+
+    # From slots back to the occurrences that list them.
+    slot_start = np.zeros(slots + 1, np.int32)
+    for o in range(n):
+        l = literal[o]
+        for i in range(out_start[l], out_start[l + 1]):
+            slot_start[literal_slot[i] + 1] += 1
+    for i in range(slots):
+        slot_start[i + 1] += slot_start[i]
+    cursor = slot_start[:-1].copy()
+    slot_occurrence = np.empty(slot_start[slots], np.int32)
+    for o in range(n):
+        l = literal[o]
+        for i in range(out_start[l], out_start[l + 1]):
+            at = literal_slot[i]
+            slot_occurrence[cursor[at]] = o
+            cursor[at] += 1
+    return (
+        found,
+        first,
+        code,
+        home,
+        literal_variable,
+        out_start,
+        literal_slot,
+        term_start[: kept + 1].copy(),
+        literal,
+        flag[:n].copy(),
+        occurrence_term[:n].copy(),
+        weight[:kept].copy(),
+        parity[:kept].copy(),
+        slot_start,
+        slot_occurrence,
+        code_start,
+        slot_of_code,
+        constant,
+    )
+
+
+@numba.njit(cache=True)
+def add_score(core: Any, o: int, amount: int, score: Array) -> None:
+    """Credit `amount` to the slots for which occurrence `o` holds (up to a constant)."""
+    l = core.literal[o]
+    if core.flag[o]:
+        amount = -amount
+    for i in range(core.literal_start[l], core.literal_start[l + 1]):
+        score[core.literal_slot[i]] += amount
+
+
+@numba.njit(cache=True)
+def lists(core: Any, o: int, at: int) -> bool:
+    """Whether occurrence `o` lists slot `at`."""
+    l = core.literal[o]
+    for i in range(core.literal_start[l], core.literal_start[l + 1]):
+        if core.literal_slot[i] == at:
+            return True
+    return False
+
+
+@numba.njit(cache=True)
+def load_state(
+    core: Any, variables: Array, terms: Array, slot: Array, miss: Array, mark: Array, score: Array
+) -> Any:
+    """Fill the search state of some variables and all their terms; return the terms' value."""
+    for v in variables:
+        for i in range(core.first[v], core.first[v + 1]):
+            score[i] = 0
+    value = 0
+    for j in terms:
+        begin, end = core.term_start[j], core.term_start[j + 1]
+        failing = 0
+        which = 0
+        holding = 0
+        for o in range(begin, end):
+            if lists(core, o, slot[core.literal_variable[core.literal[o]]]) == core.flag[o]:
+                failing += 1
+                which ^= o
+            else:
+                holding += 1
+        w = core.weight[j]
+        if core.parity[j]:
+            odd = holding & 1
+            miss[j] = odd
+            mark[j] = 0
+            if odd == 0:
+                value += w
+            for o in range(begin, end):
+                v = core.literal_variable[core.literal[o]]
+                own = 1 if lists(core, o, slot[v]) else 0
+                # With the others odd in number, holding makes the term even.
+                add_score(core, o, w if odd ^ own else -w, score)
+        else:
+            miss[j] = failing
+            mark[j] = which
+            if failing == 0:
+                value += w
+                for o in range(begin, end):
+                    add_score(core, o, w, score)
+            elif failing == 1:
+                add_score(core, which, w, score)
+    return value
+
+
+@numba.njit(cache=True)
+def toggle(
+    core: Any, o: int, now: bool, slot: Array, miss: Array, mark: Array, score: Array
+) -> None:
+    """Occurrence `o` has changed: it is listed `now`, or no longer."""
+    j = core.occurrence_term[o]
+    w = core.weight[j]
+    begin, end = core.term_start[j], core.term_start[j + 1]
+    if core.parity[j]:
+        for p in range(begin, end):
+            if p != o:
+                own = lists(core, p, slot[core.literal_variable[core.literal[p]]])
+                # What p was credited with turns into its opposite.
+                add_score(core, p, -2 * w if miss[j] != own else 2 * w, score)
+        miss[j] ^= 1
+    elif now != core.flag[o]:
+        miss[j] -= 1
+        mark[j] ^= o
+        if miss[j] == 0:
+            for p in range(begin, end):
+                if p != o:
+                    add_score(core, p, w, score)
+        elif miss[j] == 1:
+            add_score(core, mark[j], w, score)
+    else:
+        if miss[j] == 0:
+            for p in range(begin, end):
+                if p != o:
+                    add_score(core, p, -w, score)
+        elif miss[j] == 1:
+            add_score(core, mark[j], -w, score)
+        miss[j] += 1
+        mark[j] ^= o
+
+
+@numba.njit(cache=True)
+def move(core: Any, v: int, to: int, slot: Array, miss: Array, mark: Array, score: Array) -> None:
+    """Put variable `v` into slot `to`; costs the terms that list either slot."""
+    old = slot[v]
+    slot[v] = to
+    for i in range(core.slot_start[old], core.slot_start[old + 1]):
+        o = core.slot_occurrence[i]
+        if not lists(core, o, to):
+            toggle(core, o, False, slot, miss, mark, score)
+    for i in range(core.slot_start[to], core.slot_start[to + 1]):
+        o = core.slot_occurrence[i]
+        if not lists(core, o, old):
+            toggle(core, o, True, slot, miss, mark, score)
+
+
+@numba.njit(cache=True)
+def descend(
+    core: Any, variables: Array, slot: Array, miss: Array, mark: Array, score: Array, tidy: bool
+) -> Any:
+    """Best moves until none gains; with `tidy`, ties go home. Return the gain.
+
+    Every move raises the value, or keeps it and raises the number of variables at home,
+    so this ends.
+    """
+    total = 0
+    moved = True
+    while moved:
+        moved = False
+        for v in variables:
+            now = slot[v]
+            best = now
+            for i in range(core.first[v], core.first[v + 1]):
+                if score[i] > score[best]:
+                    best = i
+            if tidy and score[core.home[v]] == score[best]:
+                best = core.home[v]
+            if best != now:
+                total += score[best] - score[now]
+                move(core, v, best, slot, miss, mark, score)
+                moved = True
+    return total
+
+
+@numba.njit(cache=True)
+def anneal(
+    core: Any,
+    variables: Array,
+    terms: Array,
+    starts: Array,
+    restarts: int,
+    sweeps: int,
+    hot: float,
+    cold: float,
+    seed: int,
+    slot: Array,
+    miss: Array,
+    mark: Array,
+    score: Array,
+) -> Any:
+    """Anneal some variables, leave the best slots found in `slot`, return the terms' value.
+
+    The first runs begin at the rows of `starts` and are half as hot; the others begin at
+    random slots.
+    """
+    state = np.uint64(seed) | np.uint64(1)
+    # −log of a uniform variable, tabulated: acceptance costs one read instead of one log.
+    chance = np.empty(4096)
+    for i in range(4096):
+        chance[i] = -np.log((i + 0.5) / 4096)
+    best = np.empty(len(variables), np.int32)
+    best_value: Any = np.int64(-(2**62))
+    for run in range(max(restarts, len(starts))):
+        for v in variables:
+            if run < len(starts):
+                slot[v] = starts[run, v]
+            else:
+                state ^= state << np.uint64(13)
+                state ^= state >> np.uint64(7)
+                state ^= state << np.uint64(17)
+                width = np.uint64(core.first[v + 1] - core.first[v])
+                slot[v] = core.first[v] + np.int32((state >> np.uint64(20)) % width)
+        value = load_state(core, variables, terms, slot, miss, mark, score)
+        heat = hot / 2 if run < len(starts) else hot
+        cooling = (cold / heat) ** (1.0 / max(sweeps - 1, 1))
+        for _ in range(sweeps):
+            limit = -heat * chance[0]
+            for v in variables:
+                for i in range(core.first[v], core.first[v + 1]):
+                    now = slot[v]
+                    if i == now:
+                        continue
+                    gain = score[i] - score[now]
+                    if gain < limit:
+                        continue
+                    if gain <= 0:
+                        state ^= state << np.uint64(13)
+                        state ^= state >> np.uint64(7)
+                        state ^= state << np.uint64(17)
+                        if gain < -heat * chance[state >> np.uint64(52)]:
+                            continue
+                        # Taking every tie in a fixed order would make plateaus cycle.
+                        if gain == 0 and state & np.uint64(1 << 20):
+                            continue
+                    value += gain
+                    move(core, v, i, slot, miss, mark, score)
+            heat *= cooling
+        value += descend(core, variables, slot, miss, mark, score, False)
+        if value > best_value:
+            best_value = value
+            for i in range(len(variables)):
+                best[i] = slot[variables[i]]
+    for i in range(len(variables)):
+        slot[variables[i]] = best[i]
+    load_state(core, variables, terms, slot, miss, mark, score)
+    return best_value + descend(core, variables, slot, miss, mark, score, True)

@@ -1,0 +1,99 @@
+"""The data player's problem: which record satisfies most of the drawn queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.errors import ParameterError
+from dualquery.queries.workload import Workload
+
+if TYPE_CHECKING:
+    from dualquery.constraints import Constraints
+    from dualquery.oracles.core import Core
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Maximise constant + Σ_j weights[j]·[x satisfies workload[j]] over valid records x.
+
+    A negated draw of q is satisfied by 1 − q, so it counts 1 towards `constant` and −1
+    towards the weight of q; repeats add up and what cancels is dropped. The value of a
+    record is thereby the number of drawn signed queries it satisfies. Attributes that no
+    query mentions, and ties, take the codes in `defaults`.
+    """
+
+    workload: Workload
+    weights: npt.NDArray[np.int64]
+    constant: int
+    draws: int
+    defaults: npt.NDArray[np.int32]
+    constraints: Constraints | None = None
+
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        queries: npt.ArrayLike,
+        signs: npt.ArrayLike,
+        *,
+        defaults: npt.NDArray[np.int32] | None = None,
+        constraints: Constraints | None = None,
+    ) -> Self:
+        """The problem of the draws (queries[i], signs[i]), repeats included."""
+        drawn = np.asarray(queries, dtype=np.int64)
+        sides = np.asarray(signs, dtype=np.int64)
+        if drawn.shape != sides.shape or drawn.ndim != 1:
+            raise ParameterError(
+                f"Expected one sign per drawn query, found {drawn.shape} and {sides.shape}"
+            )
+        chosen, place = np.unique(drawn, return_inverse=True)
+        weights = np.bincount(place, weights=sides, minlength=len(chosen)).astype(np.int64)
+        kept = weights != 0
+        return cls(
+            workload.take(chosen[kept]),
+            weights[kept],
+            int(np.count_nonzero(sides < 0)),
+            len(drawn),
+            workload.schema.defaults if defaults is None else defaults,
+            constraints,
+        )
+
+    def value(self, record: npt.NDArray[np.integer]) -> int:
+        """The number of drawn signed queries that `record` satisfies."""
+        return self.constant + int(self.weights @ satisfied(self.workload, record))
+
+    def valid(self, record: npt.NDArray[np.integer]) -> bool:
+        """Whether every attribute has a code of its domain and the constraints hold."""
+        sizes = self.workload.schema.sizes
+        if record.shape != sizes.shape or np.any((record < 0) | (record >= sizes)):
+            return False
+        return self.constraints is None or bool(self.constraints.holds(record[None, :])[0])
+
+    @cached_property
+    def core(self) -> Core:
+        """The problem in the compact form the solvers share."""
+        from dualquery.oracles.core import compile_problem
+
+        return compile_problem(self)
+
+
+def satisfied(workload: Workload, record: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Per query, whether one record satisfies it: the definition, written plainly."""
+    if not len(workload):
+        return np.zeros(0, dtype=bool)
+    literals = workload.literals
+    owner = np.repeat(np.arange(len(literals)), np.diff(literals.start))
+    hit = record[literals.attribute[owner]] == literals.codes
+    holds = np.zeros(len(literals), dtype=bool)
+    holds[owner[hit]] = True
+    false_terms = holds[workload.terms >> 1] == (workload.terms & 1).astype(bool)
+    query = np.repeat(np.arange(len(workload)), np.diff(workload.start))
+    false = np.bincount(query[false_terms], minlength=len(workload))
+    true = np.diff(workload.start) - false
+    held: npt.NDArray[np.bool_] = np.where(workload.is_parity, true % 2 == 0, false == 0)
+    return held

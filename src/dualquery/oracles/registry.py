@@ -1,0 +1,78 @@
+"""The oracles by name, what they need, and what they can prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from dualquery.errors import ParameterError, UnavailableError
+from dualquery.oracles.oracle import Oracle
+
+BOTH = ("conjunction", "parity")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One oracle: where it lives, and what can be said without importing it."""
+
+    name: str
+    where: str
+    summary: str
+    exact: bool = False
+    package: str | None = None
+    extra: str | None = None
+    kinds: tuple[str, ...] = BOTH
+
+    @property
+    def available(self) -> bool:
+        """Whether the package it needs is installed; nothing is imported to find out."""
+        return self.package is None or find_spec(self.package) is not None
+
+    @property
+    def needs(self) -> str:
+        """What to install, in the words of an error message."""
+        return f"dualquery[{self.extra}]" if self.extra else str(self.package)
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("annealing", "annealing:Annealing", "simulated annealing on valid records (default)"),
+    Entry("exhaustive", "exhaustive:Exhaustive", "tries every record; for tests", exact=True),
+)
+
+_BY_NAME = {entry.name: entry for entry in ENTRIES}
+
+
+def names() -> tuple[str, ...]:
+    """Every oracle's name, installed or not."""
+    return tuple(_BY_NAME)
+
+
+def entry(name: str) -> Entry:
+    """What is known about one oracle."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise ParameterError(
+            f"Expected oracle to be one of {', '.join(_BY_NAME)}, found {name!r}"
+        ) from None
+
+
+def available() -> tuple[str, ...]:
+    """The names of the oracles whose packages are installed."""
+    return tuple(each.name for each in ENTRIES if each.available)
+
+
+def oracle(name: str = "annealing", **settings: Any) -> Oracle:
+    """Make an oracle; `settings` are its own (sweeps, time_limit, …)."""
+    found = entry(name)
+    if not found.available:
+        raise UnavailableError(f"oracle {name!r} needs a package: pip install {found.needs}")
+    module, maker = found.where.split(":")
+    make = getattr(import_module(f"dualquery.oracles.{module}"), maker)
+    try:
+        built: Oracle = make(**settings)
+    except TypeError as error:
+        raise ParameterError(f"oracle {name!r}: {error}") from None
+    return built
