@@ -1,0 +1,99 @@
+"""Gaussian differential privacy: the tightest of the five, and the default."""
+
+from __future__ import annotations
+
+import math
+
+from dualquery.privacy._checks import not_negative, probability
+from dualquery.privacy.accountants.protocol import GUARD
+from dualquery.privacy.events import Events
+
+_LOG_SQRT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+_NARROW = 0.5
+_FAR_LEFT = -5.0
+
+
+def epsilon(events: Events, delta: float) -> float:
+    """The ε that μ = ½·√(Σ (s_t+1)·r_t²) gives at δ.
+
+    Theorem. s independent draws from a mechanism of bounded range r are μ-GDP for
+    μ = (r/2)·√(s+1): telling neighbours apart from them is at least as hard as telling N(0, 1)
+    from N(μ, 1) from one observation. Rounds chosen adaptively compose by adding μ². A μ-GDP
+    mechanism is (ε, δ(ε))-private for every ε ≥ 0, with
+
+        δ(ε) = Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2).
+
+    Proof: ``docs/proofs/gaussian.md``.
+    """
+    return epsilon_of_mu(math.sqrt(events.mu_squared), delta)
+
+
+def delta(events: Events, epsilon: float) -> float:
+    """δ(ε) of the theorem above."""
+    return delta_of_mu(math.sqrt(events.mu_squared), epsilon)
+
+
+def epsilon_of_mu(mu: float, delta: float) -> float:
+    """The smallest ε ≥ 0 with δ(ε) ≤ δ for a μ-GDP mechanism, rounded up."""
+    from scipy.optimize import brentq
+
+    mu = not_negative("mu", mu)
+    delta = probability("delta", delta)
+    if mu == 0.0:
+        return 0.0
+    target = math.log(delta)
+    if _log_delta(mu, 0.0) <= target:
+        return 0.0
+    # δ(ε) < Φ(−x) ≤ e^{−x²/2}/2 for x = ε/μ − μ/2, so this x is more than enough.
+    highest = mu * (math.sqrt(-2.0 * target) + 0.5 * mu)
+    root = float(
+        brentq(lambda e: _log_delta(mu, e) - target, 0.0, highest, xtol=1e-300, rtol=1e-14)
+    )
+    return root + GUARD * (root + 0.1 * mu)
+
+
+def delta_of_mu(mu: float, epsilon: float) -> float:
+    """δ(ε) of a μ-GDP mechanism, rounded up."""
+    mu = not_negative("mu", mu)
+    epsilon = not_negative("epsilon", epsilon)
+    if mu == 0.0:
+        return 0.0
+    logarithm = _log_delta(mu, epsilon)
+    return min(1.0, math.exp(logarithm) * (1.0 + GUARD * (1.0 + abs(logarithm))))
+
+
+def _log_delta(mu: float, epsilon: float) -> float:
+    """ln δ(ε), without the cancellation of the textbook formula.
+
+    With a = ε/μ − μ/2 and b = a + μ one has e^ε·φ(b) = φ(a), hence δ = φ(a)·(R(a) − R(b)), R the
+    Mills ratio (1 − Φ)/φ. Where a and b are close the difference is the integral of
+    −R'(x) = 1 − x·R(x), which has no cancellation left; where a is far to the left φ·R overflows
+    and the textbook formula is harmless.
+    """
+    import numpy as np
+    from scipy.special import erfcx, ndtr
+
+    def mills(x: float) -> float:
+        return math.sqrt(math.pi / 2.0) * float(erfcx(x / math.sqrt(2.0)))
+
+    a = epsilon / mu - 0.5 * mu
+    b = epsilon / mu + 0.5 * mu
+    log_density = -0.5 * a * a - _LOG_SQRT_TWO_PI
+    if a < _FAR_LEFT:
+        return math.log(float(ndtr(-a)) - math.exp(log_density) * mills(b))
+    if mu > _NARROW:
+        return log_density + math.log(mills(a) - mills(b))
+    nodes, weights = np.polynomial.legendre.leggauss(10)
+    points = a + 0.5 * mu * (nodes + 1.0)
+    integral = 0.5 * mu * math.fsum(w * _falling(x) for x, w in zip(points, weights, strict=True))
+    return log_density + math.log(integral)
+
+
+def _falling(x: float) -> float:
+    """1 − x·R(x) > 0, by its asymptotic series where the difference would cancel."""
+    from scipy.special import erfcx
+
+    if x < 30.0:
+        return 1.0 - x * math.sqrt(math.pi / 2.0) * float(erfcx(x / math.sqrt(2.0)))
+    z = 1.0 / (x * x)
+    return z * (1.0 - 3.0 * z * (1.0 - 5.0 * z * (1.0 - 7.0 * z * (1.0 - 9.0 * z))))

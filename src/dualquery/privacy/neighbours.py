@@ -1,0 +1,86 @@
+"""Which tables count as neighbours, and how far one draw can tell them apart.
+
+Proofs: ``docs/proofs/neighbours.md`` (the range), ``docs/proofs/exact_draws.md`` (the
+rounding charge).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualquery.errors import ParameterError
+from dualquery.privacy._checks import whole
+
+ROUNDING_CHARGE = 2.0**-36
+"""Added to the range of every draw that costs anything: computed weights are not the ideal ones."""
+
+COVERED_TEMPERATURE = 2048.0
+"""The largest temperature for which `ROUNDING_CHARGE` covers the rounding of the exponents."""
+
+
+class Neighbours(StrEnum):
+    """The unit of privacy: which two tables a release must make hard to tell apart.
+
+    ``replace-one``
+        Tables of the same public size n that differ in the content of one record.
+    ``add-remove``
+        Tables of which one is the other with one record more. The size is private; scores are
+        divided by a fixed public reference size n0.
+
+    These are different promises, not a better and a worse analysis of one promise: replacing a
+    record is removing one and adding one, so a run costs twice as much under replacement.
+    """
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+    @classmethod
+    def parse(cls, name: str) -> Neighbours:
+        """The member of that name, or an error that lists the names."""
+        try:
+            return cls(name)
+        except ValueError:
+            known = ", ".join(member.value for member in cls)
+            raise ParameterError(f"unknown neighbours={name!r}; expected one of {known}") from None
+
+    def ideal_range(self, temperatures: ArrayLike, rows: int) -> NDArray[np.float64]:
+        """The bounded range of one draw from exact weights at each temperature.
+
+        A draw picks action a with probability proportional to exp(L_a), where
+        L_q = β·(q(D) − a_q) for a query and the mirrored value for its negation. The bounded
+        range is the largest minus the smallest change of L between neighbours, over all actions:
+        2β/n for ``replace-one`` and β/n0 for ``add-remove`` (with negated counts |D| − c).
+        """
+        rows = whole("rows", rows)
+        beta = np.asarray(temperatures, dtype=np.float64)
+        if not np.all(np.isfinite(beta)):
+            raise ParameterError(f"expected temperature={_first(beta, ~np.isfinite(beta))} finite")
+        if np.any(beta < 0.0):
+            raise ParameterError(f"expected temperature={_first(beta, beta < 0.0)} >= 0")
+        factor = 2.0 if self is Neighbours.REPLACE_ONE else 1.0
+        return factor * beta / rows
+
+    def draw_range(self, temperatures: ArrayLike, rows: int) -> NDArray[np.float64]:
+        """The range of one draw as it is computed: the ideal range and the rounding charge.
+
+        At temperature 0 all weights are exactly equal, whatever the table: no range, no charge.
+        """
+        beta = np.asarray(temperatures, dtype=np.float64)
+        return np.where(beta > 0.0, self.ideal_range(beta, rows) + rounding_charge(beta), 0.0)
+
+
+def rounding_charge(temperatures: ArrayLike) -> NDArray[np.float64]:
+    """What the rounding of exponents and weights can add to the range of one draw.
+
+    2⁻³⁶ for temperatures up to 2048; beyond, exponents and their rounding errors grow in
+    proportion to the temperature, and so does the charge.
+    """
+    beta = np.asarray(temperatures, dtype=np.float64)
+    return ROUNDING_CHARGE * np.maximum(1.0, beta / COVERED_TEMPERATURE)
+
+
+def _first(values: NDArray[np.float64], where: NDArray[np.bool_]) -> float:
+    return float(np.atleast_1d(values)[np.atleast_1d(where)][0])
