@@ -1,0 +1,78 @@
+"""`dualquery ledger`: declare a budget for a data set, and see what is spent of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def ledger(
+    file: Annotated[Path, typer.Argument(help="The ledger file.")],
+    create: Annotated[
+        bool, typer.Option("--create", help="Declare a budget in a new file.")
+    ] = False,
+    epsilon: Annotated[float | None, typer.Option(help="Total ε, with --create.")] = None,
+    delta: Annotated[float | None, typer.Option(help="The ledger's δ, with --create.")] = None,
+    neighbours: Annotated[
+        str | None, typer.Option(help="replace-one (default) or add-remove, with --create.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The data set's name, with --create; default: the file's.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
+) -> None:
+    """What releases of a data set have spent of its declared budget."""
+    from dualquery.errors import ParameterError
+    from dualquery.privacy.ledger import Ledger
+    from dualquery.privacy.neighbours import Neighbours
+    from dualquery.privacy.statement import figure
+
+    declared = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "label": label}
+    if create:
+        if epsilon is None or delta is None:
+            raise ParameterError("--create needs --epsilon and --delta")
+        book = Ledger.create(
+            file,
+            epsilon=epsilon,
+            delta=delta,
+            label=label or "",
+            neighbours=Neighbours.parse(neighbours or Neighbours.REPLACE_ONE),
+        )
+    else:
+        for name, value in declared.items():
+            if value is not None:
+                raise ParameterError(f"--{name} is declared once, with --create")
+        book = Ledger(file)
+    account = book.account()
+    if as_json:
+        typer.echo(json.dumps(account.to_dict(), allow_nan=False))
+        return
+
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    console.print(
+        f"{account.label}: spent ε = {figure(account.spent)} of {account.epsilon:g} at "
+        f"δ = {account.delta:g}, {account.neighbours} neighbours",
+        markup=False,
+    )
+    if not account.entries:
+        console.print("no releases yet")
+        return
+    table = Table()
+    for heading in ("release", "state", "since", "note"):
+        table.add_column(heading)
+    table.add_column("ε alone", justify="right")
+    for entry in account.entries:
+        table.add_row(
+            entry.release,
+            entry.state,
+            entry.spent_at or entry.reserved_at,
+            entry.note,
+            figure(entry.charge.epsilon(account.delta)),
+        )
+    console.print(table)

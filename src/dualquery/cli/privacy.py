@@ -1,0 +1,51 @@
+"""`dualquery privacy`: what a run of the classical game costs, by every accountant."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def privacy(
+    rows: Annotated[
+        int,
+        typer.Option(help="Public number of records n, or the reference n0 under add-remove."),
+    ],
+    eta: Annotated[float, typer.Option(help="Learning rate of the query player.")],
+    samples: Annotated[int, typer.Option(help="Queries drawn per round.")],
+    rounds: Annotated[int, typer.Option(help="Number of rounds; the first is free.")],
+    delta: Annotated[float, typer.Option(help="The δ at which to state ε, between 0 and 1.")],
+    neighbours: Annotated[str, typer.Option(help="replace-one or add-remove.")] = "replace-one",
+    as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
+) -> None:
+    """What a run costs: its ε by every accountant. Reads no data."""
+    from dualquery.privacy._checks import positive, whole
+    from dualquery.privacy.events import Events, record_player_temperatures
+    from dualquery.privacy.neighbours import Neighbours
+    from dualquery.privacy.statement import PrivacyStatement, figure, finite
+
+    unit = Neighbours.parse(neighbours)
+    temperatures = record_player_temperatures(positive("eta", eta), rounds)
+    events = Events.of(temperatures, whole("samples", samples), rows, unit)
+    statement = PrivacyStatement.of(events, delta=delta, rows=rows, neighbours=unit)
+    if as_json:
+        figures = {name: finite(value) for name, value in statement.by_accountant.items()}
+        typer.echo(json.dumps(figures, allow_nan=False))
+        return
+
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"ε at δ = {delta:g}, {unit} neighbours", title_justify="left")
+    table.add_column("accountant")
+    table.add_column("ε", justify="right")
+    if statement.replacement:
+        table.add_column("ε if one record is replaced", justify="right")
+    for name, value in statement.by_accountant.items():
+        replaced = statement.replacement.get(name)
+        table.add_row(name, figure(value), *([] if replaced is None else [figure(replaced)]))
+    console = Console()
+    console.print(table)
+    console.print(f"μ = {statement.mu:.4g}, ρ = {statement.rho:.4g}; pure holds at δ = 0")

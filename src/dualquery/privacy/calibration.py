@@ -1,0 +1,208 @@
+"""From a budget to the parameters of a run: always the largest that still fits.
+
+Every accountant grows with draws, temperatures and rounds, so each question is a search for the
+last value that fits; the answer is checked against the accountant itself, never derived from an
+approximation of it. Nothing here reads data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualquery.errors import ParameterError
+from dualquery.privacy._checks import not_negative, positive, probability, whole
+from dualquery.privacy.accountants import DEFAULT_ACCOUNTANT, get_accountant
+from dualquery.privacy.events import Events, record_player_temperatures
+from dualquery.privacy.neighbours import Neighbours
+
+SCALE_STEP = 1e-9
+"""A calibrated scale is maximal to this relative step."""
+
+MOST_ROUNDS = 10_000_000
+MOST_SAMPLES = 2**53
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may cost, and how that is counted.
+
+    Attributes:
+        epsilon: ε > 0.
+        delta: δ in (0, 1); the pure accountant also takes 0.
+        rows: the public n (replace-one) or reference n0 (add-remove).
+        neighbours: the unit of privacy.
+        accountant: which theorem counts.
+    """
+
+    epsilon: float
+    delta: float
+    rows: int
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
+    accountant: str = DEFAULT_ACCOUNTANT
+
+    def __post_init__(self) -> None:
+        get_accountant(self.accountant)
+        exact = {
+            "epsilon": positive("epsilon", self.epsilon),
+            "delta": probability("delta", self.delta)
+            if self.accountant != "pure" or not_negative("delta", self.delta) > 0.0
+            else 0.0,
+            "rows": whole("rows", self.rows),
+            "neighbours": Neighbours.parse(self.neighbours),
+        }
+        for name, value in exact.items():
+            object.__setattr__(self, name, value)
+
+    def events(self, temperatures: ArrayLike, draws: ArrayLike) -> Events:
+        """The events of a run on a table of this size, for these neighbours."""
+        return Events.of(temperatures, draws, self.rows, self.neighbours)
+
+    def cost(self, events: Events) -> float:
+        """The ε of the events at this budget's δ, by its accountant."""
+        return get_accountant(self.accountant).epsilon(events, self.delta)
+
+    def allows(self, events: Events) -> bool:
+        """Whether the events fit."""
+        return self.cost(events) <= self.epsilon
+
+
+@dataclass(frozen=True)
+class RecordPlan:
+    """Parameters of a run of the classical game."""
+
+    rounds: int
+    samples: int
+    eta: float
+
+    @property
+    def temperatures(self) -> NDArray[np.float64]:
+        """β_t = η·(t−1)."""
+        return record_player_temperatures(self.eta, self.rounds)
+
+
+def calibrate(
+    budget: Budget,
+    *,
+    rounds: int | None = None,
+    samples: int | None = None,
+    eta: float | None = None,
+) -> RecordPlan:
+    """Any two of (rounds, samples, eta) of the classical game: fill in the third, maximal."""
+    if rounds is None and samples is not None and eta is not None:
+        return RecordPlan(largest_rounds(budget, samples=samples, eta=eta), samples, eta)
+    if samples is None and rounds is not None and eta is not None:
+        temperatures = record_player_temperatures(positive("eta", eta), _two_or_more(rounds))
+        return RecordPlan(rounds, largest_samples(budget, temperatures), eta)
+    if eta is None and rounds is not None and samples is not None:
+        shape = np.arange(_two_or_more(rounds), dtype=np.float64)
+        return RecordPlan(rounds, samples, largest_scale(budget, shape, whole("samples", samples)))
+    raise ParameterError(
+        f"expected two of rounds, samples and eta, got rounds={rounds}, samples={samples}, "
+        f"eta={eta}"
+    )
+
+
+def largest_rounds(budget: Budget, *, samples: int, eta: float) -> int:
+    """The largest number of rounds of the classical game that fits: one more would not."""
+    samples, eta = whole("samples", samples), positive("eta", eta)
+
+    def events(rounds: int) -> Events:
+        return budget.events(record_player_temperatures(eta, rounds), samples)
+
+    if not budget.allows(events(2)):
+        raise _too_small(budget, events(2), f"two rounds of samples={samples} at eta={eta:g}")
+    best = _last_that_fits(lambda rounds: budget.allows(events(rounds)), 2, MOST_ROUNDS)
+    if best == MOST_ROUNDS:
+        raise ParameterError(
+            f"epsilon={budget.epsilon:g} allows more than {MOST_ROUNDS} rounds of "
+            f"samples={samples} at eta={eta:g}; give more samples or a larger eta"
+        )
+    return best
+
+
+def largest_samples(budget: Budget, temperatures: ArrayLike) -> int:
+    """The largest number of draws per round that fits at these temperatures."""
+    beta = np.atleast_1d(np.asarray(temperatures, dtype=np.float64))
+    _some_round_costs(beta)
+    if not budget.allows(budget.events(beta, 1)):
+        raise _too_small(budget, budget.events(beta, 1), f"one draw in each of {beta.size} rounds")
+    best = _last_that_fits(
+        lambda samples: budget.allows(budget.events(beta, samples)), 1, MOST_SAMPLES
+    )
+    if best == MOST_SAMPLES:
+        raise ParameterError(
+            f"epsilon={budget.epsilon:g} allows more than 2^53 samples per round; give more "
+            "rounds or a higher temperature"
+        )
+    return best
+
+
+def largest_scale(budget: Budget, shape: ArrayLike, draws: ArrayLike) -> float:
+    """The largest factor such that temperatures factor·shape fit with these draws per round.
+
+    Maximal: a factor larger by a relative 10⁻⁹ would not fit. For the shape 0, 1, 2, … the
+    factor is the classical game's η.
+    """
+    ramp = np.atleast_1d(np.asarray(shape, dtype=np.float64))
+    _some_round_costs(ramp)
+    if not np.any(budget.events(ramp, draws).costly[0]):
+        raise ParameterError("expected draws in some round of positive temperature, got none")
+
+    def fits(scale: float) -> bool:
+        with np.errstate(over="ignore"):
+            temperatures = scale * ramp
+        return bool(np.all(np.isfinite(temperatures))) and budget.allows(
+            budget.events(temperatures, draws)
+        )
+
+    smallest = 1e-30 / float(np.max(ramp))
+    if not fits(smallest):
+        events = budget.events(smallest * ramp, draws)
+        raise _too_small(budget, events, f"{int(events.draws.sum())} draws at any temperature")
+    low = smallest
+    high = 1.0 / float(np.max(ramp))
+    while fits(high):
+        low, high = high, high * 16.0
+    while high > low * (1.0 + SCALE_STEP):
+        # Halve the ratio while it is wide, the difference once it is narrow.
+        middle = float(np.sqrt(low) * np.sqrt(high)) if high > 2.0 * low else 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _last_that_fits(fits: Callable[[int], bool], low: int, limit: int) -> int:
+    """The last integer in [low, limit] that fits, given that low does."""
+    step = 1
+    while low < limit and fits(min(low + step, limit)):
+        low = min(low + step, limit)
+        step *= 2
+    high = min(low + step, limit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _two_or_more(rounds: int) -> int:
+    """The first round of the classical game is free: with one round nothing can be calibrated."""
+    return whole("rounds", rounds, least=2)
+
+
+def _some_round_costs(temperatures: NDArray[np.float64]) -> None:
+    if not np.any(temperatures > 0.0):
+        raise ParameterError("expected a positive temperature in some round, got none")
+
+
+def _too_small(budget: Budget, events: Events, what: str) -> ParameterError:
+    need = budget.cost(events)
+    rounded = float(f"{need:.3g}")
+    enough = rounded if rounded >= need else float(f"{need * 1.01:.3g}")
+    return ParameterError(
+        f"epsilon={budget.epsilon:g} is too small for {what} with rows={budget.rows} and "
+        f"delta={budget.delta:g} ({budget.neighbours}, {budget.accountant}); "
+        f"epsilon={enough:g} would be enough"
+    )

@@ -1,0 +1,312 @@
+"""A budget ledger: what releases of one data set have spent of a declared total.
+
+A release *reserves* its cost before its first draw and is marked *spent* when it is published.
+Both states count in full, so a crash in between can only over-charge; resuming the same release
+reserves again under the same id and is not charged twice.
+
+Composition (``docs/proofs/composition.md``): μ² adds up over releases and gives an ε at the
+ledger's δ; pure ε adds up too. Both totals hold, so the smaller one is what has been spent.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dualquery.errors import DualQueryError, ParameterError
+from dualquery.privacy._checks import not_negative, positive, probability
+from dualquery.privacy.accountants import pure
+from dualquery.privacy.accountants.gaussian import epsilon_of_mu
+from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
+
+_APPLICATION_ID = 0x44514C47  # "DQLG"
+_SECONDS_TO_WAIT = 30.0
+_TABLES = """
+CREATE TABLE budget (
+    label TEXT NOT NULL,
+    epsilon REAL NOT NULL,
+    delta REAL NOT NULL,
+    neighbours TEXT NOT NULL,
+    created TEXT NOT NULL
+);
+CREATE TABLE entries (
+    release TEXT PRIMARY KEY,
+    note TEXT NOT NULL,
+    mu_squared REAL NOT NULL,
+    pure REAL NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'spent')),
+    reserved_at TEXT NOT NULL,
+    spent_at TEXT
+);
+"""
+
+
+class LedgerError(DualQueryError):
+    """A ledger cannot be created, read or written as asked."""
+
+
+class BudgetExceededError(LedgerError):
+    """A release would pass the total the ledger declares."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one release costs, in the two currencies that add up."""
+
+    mu_squared: float
+    pure: float
+
+    def __post_init__(self) -> None:
+        not_negative("mu_squared", self.mu_squared)
+        not_negative("pure", self.pure)
+
+    @classmethod
+    def of(cls, events: Events) -> Charge:
+        """The charge for a list of events."""
+        return cls(events.mu_squared, pure.epsilon(events))
+
+    def __add__(self, other: Charge) -> Charge:
+        return Charge(self.mu_squared + other.mu_squared, self.pure + other.pure)
+
+    def epsilon(self, delta: float) -> float:
+        """The smaller of the Gaussian ε at δ and the pure ε: both hold."""
+        return min(epsilon_of_mu(math.sqrt(self.mu_squared), delta), self.pure)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release in the ledger."""
+
+    release: str
+    note: str
+    charge: Charge
+    state: str
+    reserved_at: str
+    spent_at: str | None
+
+
+@dataclass(frozen=True)
+class Account:
+    """The ledger at one moment."""
+
+    label: str
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    entries: tuple[Entry, ...]
+
+    @property
+    def charge(self) -> Charge:
+        """The sum of all entries, reserved or spent."""
+        return sum((entry.charge for entry in self.entries), Charge(0.0, 0.0))
+
+    @property
+    def spent(self) -> float:
+        """The ε spent so far at the ledger's δ."""
+        return self.charge.epsilon(self.delta)
+
+    @property
+    def left(self) -> float:
+        """Total minus spent; costs do not simply add, so a release may fit that costs more."""
+        return max(0.0, self.epsilon - self.spent)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "label": self.label,
+            "neighbours": str(self.neighbours),
+            "delta": self.delta,
+            "total": self.epsilon,
+            "spent": self.spent,
+            "left": self.left,
+            "mu": math.sqrt(self.charge.mu_squared),
+            "pure": self.charge.pure,
+            "releases": [
+                {
+                    "release": entry.release,
+                    "note": entry.note,
+                    "state": entry.state,
+                    "mu": math.sqrt(entry.charge.mu_squared),
+                    "pure": entry.charge.pure,
+                    "epsilon": entry.charge.epsilon(self.delta),
+                    "reserved_at": entry.reserved_at,
+                    "spent_at": entry.spent_at,
+                }
+                for entry in self.entries
+            ],
+        }
+
+
+class Ledger:
+    """A ledger file. Every call opens it, takes a write lock if it writes, and closes it again."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise LedgerError(
+                f"no ledger at {self.path}; create one with "
+                f"`dualquery ledger {self.path} --create --epsilon E --delta D`"
+            )
+        with self._open() as connection:
+            _read(connection, self.path)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: float,
+        delta: float,
+        label: str = "",
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    ) -> Ledger:
+        """Declare a total budget (ε, δ) for a data set; an existing file is never overwritten."""
+        epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
+        neighbours = Neighbours.parse(neighbours)
+        path = Path(path)
+        try:
+            # Exclusive creation: of two processes that create the same ledger, one is refused.
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            raise LedgerError(f"{path} exists; a ledger's budget is declared once") from None
+        except OSError as error:
+            raise LedgerError(f"cannot create ledger {path}: {error.strerror}") from error
+        ledger = cls.__new__(cls)
+        ledger.path = path
+        with ledger._open(write=True) as connection:
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(
+                "INSERT INTO budget VALUES (?, ?, ?, ?, ?)",
+                (label or path.stem, epsilon, delta, str(neighbours), _now()),
+            )
+        return ledger
+
+    def account(self) -> Account:
+        """What is declared and what is spent."""
+        with self._open() as connection:
+            return _read(connection, self.path)
+
+    def reserve(
+        self,
+        release: str,
+        events: Events,
+        *,
+        neighbours: Neighbours,
+        private: bool = True,
+        note: str = "",
+    ) -> Account:
+        """Charge a release before its first draw, or refuse it.
+
+        A release that is already reserved under the same id, at the same charge, is being
+        resumed: it is let through and not charged again.
+
+        Raises:
+            BudgetExceededError: it would pass the total; names what is spent, asked and declared.
+            LedgerError: other neighbours, a seeded run, or an id that is taken.
+        """
+        charge = Charge.of(events)
+        if not release:
+            raise ParameterError(f"expected release={release!r} to be a non-empty id")
+        if not private:
+            raise LedgerError(f"release {release} is seeded: NOT PRIVATE, no ledger can count it")
+        with self._open(write=True) as connection:
+            account = _read(connection, self.path)
+            if neighbours != account.neighbours:
+                raise LedgerError(
+                    f"release {release} is for {neighbours} neighbours, ledger {self.path} counts "
+                    f"{account.neighbours}"
+                )
+            for entry in account.entries:
+                if entry.release == release:
+                    _check_resumed(entry, charge)
+                    return account
+            after = (account.charge + charge).epsilon(account.delta)
+            if after > account.epsilon:
+                raise BudgetExceededError(
+                    f"ledger {self.path} ({account.label}): spent ε={account.spent:.6g}, asked "
+                    f"ε={charge.epsilon(account.delta):.6g}, together ε={after:.6g} of a total "
+                    f"ε={account.epsilon:g} at δ={account.delta:g}"
+                )
+            connection.execute(
+                "INSERT INTO entries VALUES (?, ?, ?, ?, 'reserved', ?, NULL)",
+                (release, note, charge.mu_squared, charge.pure, _now()),
+            )
+            return _read(connection, self.path)
+
+    def spend(self, release: str) -> Account:
+        """Mark a reserved release as published; saying it twice changes nothing."""
+        with self._open(write=True) as connection:
+            known = connection.execute(
+                "SELECT COUNT(*) FROM entries WHERE release = ?", (release,)
+            ).fetchone()[0]
+            if not known:
+                raise LedgerError(f"ledger {self.path} has no release {release}")
+            connection.execute(
+                "UPDATE entries SET state = 'spent', spent_at = ? "
+                "WHERE release = ? AND state = 'reserved'",
+                (_now(), release),
+            )
+            return _read(connection, self.path)
+
+    @contextmanager
+    def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction. A writer holds the file's write lock from its first read on."""
+        try:
+            with closing(
+                sqlite3.connect(self.path, timeout=_SECONDS_TO_WAIT, isolation_level=None)
+            ) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield connection
+                except BaseException:
+                    connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise LedgerError(f"ledger {self.path}: {error}") from error
+
+
+def _read(connection: sqlite3.Connection, path: Path) -> Account:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+        raise LedgerError(f"{path} is not a dualquery ledger")
+    label, epsilon, delta, neighbours = connection.execute(
+        "SELECT label, epsilon, delta, neighbours FROM budget"
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT release, note, mu_squared, pure, state, reserved_at, spent_at "
+        "FROM entries ORDER BY rowid"
+    ).fetchall()
+    entries = tuple(
+        Entry(release, note, Charge(mu_squared, total), state, reserved_at, spent_at)
+        for release, note, mu_squared, total, state, reserved_at, spent_at in rows
+    )
+    return Account(label, epsilon, delta, Neighbours(neighbours), entries)
+
+
+def _check_resumed(entry: Entry, charge: Charge) -> None:
+    if entry.state == "spent":
+        raise LedgerError(
+            f"release {entry.release} was published at {entry.spent_at}; a new release needs a "
+            "new id"
+        )
+    if charge != entry.charge:
+        raise LedgerError(
+            f"release {entry.release} was reserved at μ²={entry.charge.mu_squared:.6g}, pure "
+            f"ε={entry.charge.pure:.6g}, and cannot resume at μ²={charge.mu_squared:.6g}, pure "
+            f"ε={charge.pure:.6g}"
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

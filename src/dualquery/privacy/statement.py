@@ -1,0 +1,181 @@
+"""The privacy statement of a release: what is promised, to whom, and by which theorem."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dualquery.errors import ParameterError
+from dualquery.privacy._checks import probability, whole
+from dualquery.privacy.accountants import (
+    DEFAULT_ACCOUNTANT,
+    epsilon_by_accountant,
+    get_accountant,
+)
+from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
+
+NOT_PRIVATE = "seeded: NOT PRIVATE"
+"""The stamp on everything that a seeded run writes or shows."""
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """What a run costs, for one notion of neighbours, by one accountant and beside the others.
+
+    Attributes:
+        epsilon: ε by the chosen accountant.
+        delta: the δ for which all figures are stated (0 is what pure differential privacy needs).
+        accountant: the chosen accountant.
+        neighbours: the unit of privacy.
+        rows: the public n (replace-one) or the public reference n0 (add-remove).
+        by_accountant: ε by every accountant.
+        mu: the Gaussian parameter; squares add up over releases.
+        rho: the zero-concentrated parameter; adds up over releases.
+        private: False for a seeded run, whose draws anyone with the seed can repeat.
+        replacement: for add-remove, ε by every accountant if a record is replaced.
+    """
+
+    epsilon: float
+    delta: float
+    accountant: str
+    neighbours: Neighbours
+    rows: int
+    by_accountant: Mapping[str, float]
+    mu: float
+    rho: float
+    private: bool = True
+    replacement: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        events: Events,
+        *,
+        delta: float,
+        rows: int,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        accountant: str = DEFAULT_ACCOUNTANT,
+        private: bool = True,
+    ) -> PrivacyStatement:
+        """The statement for a list of events."""
+        delta = probability("delta", delta)
+        get_accountant(accountant)
+        figures = epsilon_by_accountant(events, delta)
+        neighbours = Neighbours.parse(neighbours)
+        return cls(
+            epsilon=figures[accountant],
+            delta=delta,
+            accountant=accountant,
+            neighbours=neighbours,
+            rows=whole("rows", rows),
+            by_accountant=figures,
+            mu=math.sqrt(events.mu_squared),
+            rho=events.rho,
+            private=private,
+            replacement=epsilon_by_accountant(events.doubled(), delta)
+            if neighbours is Neighbours.ADD_REMOVE
+            else {},
+        )
+
+    @property
+    def stamp(self) -> str:
+        """Empty for a private run; for a seeded one, the words everything must carry."""
+        return "" if self.private else NOT_PRIVATE
+
+    def text(self) -> str:
+        """The statement in plain words: the chosen accountant first, the others beside it."""
+        lines = [] if self.private else [f"{self.stamp} (the figures below do not hold)"]
+        lines.append(
+            f"ε = {figure(self.epsilon)} at δ = {self._delta_of(self.accountant)}, "
+            f"{self.neighbours} neighbours, {self.accountant} accountant"
+        )
+        others = ", ".join(
+            f"{name} {figure(value)}"
+            for name, value in self.by_accountant.items()
+            if name != self.accountant
+        )
+        lines.append(f"the same run by the other accountants: {others} (pure holds at δ = 0)")
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            lines.append(
+                f"neighbours: tables of {self.rows} records, a public number, that differ in the "
+                "content of one record"
+            )
+        else:
+            lines.append(
+                "neighbours: tables of which one has one record more than the other; the number "
+                f"of records is not published, scores are divided by the public {self.rows}"
+            )
+            lines.append(
+                "for replacing one record's content, a different promise, the same run costs "
+                f"ε = {figure(self.replacement[self.accountant])}"
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; a figure that is not finite becomes null."""
+        return {
+            "epsilon": finite(self.epsilon),
+            "delta": self.delta,
+            "accountant": self.accountant,
+            "neighbours": str(self.neighbours),
+            "rows": self.rows,
+            "by_accountant": {name: finite(value) for name, value in self.by_accountant.items()},
+            "mu": self.mu,
+            "rho": self.rho,
+            "private": self.private,
+            "stamp": self.stamp,
+            "replacement": {name: finite(value) for name, value in self.replacement.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PrivacyStatement:
+        """The statement `to_dict` was made from."""
+        try:
+            return cls(
+                epsilon=_number(values["epsilon"]),
+                delta=float(values["delta"]),
+                accountant=get_accountant(values["accountant"]).name,
+                neighbours=Neighbours.parse(values["neighbours"]),
+                rows=int(values["rows"]),
+                by_accountant={k: _number(v) for k, v in values["by_accountant"].items()},
+                mu=float(values["mu"]),
+                rho=float(values["rho"]),
+                private=bool(values["private"]),
+                replacement={k: _number(v) for k, v in values["replacement"].items()},
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ParameterError(f"not a privacy statement: {error!r}") from error
+
+    def to_json(self) -> str:
+        """The statement as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> PrivacyStatement:
+        """The statement `to_json` was made from."""
+        return cls.from_dict(json.loads(text))
+
+    def _delta_of(self, accountant: str) -> str:
+        return "0" if accountant == "pure" else f"{self.delta:g}"
+
+
+def figure(value: float) -> str:
+    """An ε for people: three digits, rounded up, because a promise is never rounded down."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    # The guard added to every figure must not push a round number to the next digit.
+    return f"{math.ceil(value / unit * (1.0 - 1e-9)) * unit:.3g}"
+
+
+def finite(value: float) -> float | None:
+    """The value, or None where JSON has no number for it."""
+    return value if math.isfinite(value) else None
+
+
+def _number(value: float | None) -> float:
+    return math.inf if value is None else float(value)
