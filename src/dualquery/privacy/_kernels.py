@@ -1,7 +1,6 @@
 """Compiled passes over the queries: exponents, bucket counts, and finding an action again.
 
-They release the interpreter lock and are called on separate pieces from plain threads: unlike
-parallel kernels, that is safe under forks and inside any scheduler's worker threads. They use
+They release the interpreter lock and are called on separate ranges from plain threads. They use
 only additions, multiplications, divisions and comparisons, which IEEE 754 defines to the last
 bit, so every machine gets the same buckets.
 """

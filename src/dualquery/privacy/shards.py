@@ -14,10 +14,7 @@ among the actions of its bucket follows this order.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -25,13 +22,13 @@ from numpy.typing import NDArray
 
 from dualquery.errors import ParameterError
 from dualquery.privacy._checks import not_negative, whole
+from dualquery.threads import over_ranges
 
 CLIP = -600.0
 BUCKETS = 866  # ⌊600·log₂e⌋ + 1
 MANTISSA_BITS = 53
 
 BLOCK = 2048
-_THREADED_ABOVE = 1 << 17
 
 # ln 2 in two parts; the first has 11 trailing zero bits, so its product with a bucket is exact.
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
@@ -68,9 +65,8 @@ class Shard:
     Fill it with `score`, or write into `exponents` directly.
     """
 
-    def __init__(self, queries: int, *, threads: int | None = None) -> None:
+    def __init__(self, queries: int) -> None:
         self._queries = whole("queries", queries)
-        self._threads = os.cpu_count() or 1 if threads is None else whole("threads", threads)
         self._blocks = np.zeros((-(-self._queries // BLOCK), BUCKETS), dtype=np.uint16)
         self._shift = 0.0
         self.exponents = np.zeros(self._queries, dtype=np.float64)
@@ -130,7 +126,7 @@ class Shard:
                 self.exponents[first:last],
             )
 
-        self._in_threads(piece, self._queries)
+        over_ranges(piece, self._queries, grain=1 << 16)
 
     def largest(self) -> float:
         top = max(float(self.exponents.max()), -float(self.exponents.min()))
@@ -149,7 +145,7 @@ class Shard:
             _kernels.tally(self.exponents, largest, BLOCK, first, last, self._blocks, totals)
             parts.append(totals)
 
-        self._in_threads(piece, len(self._blocks))
+        over_ranges(piece, len(self._blocks), grain=(1 << 16) // BLOCK)
         return _total(np.stack(parts))
 
     def locate(
@@ -174,23 +170,12 @@ class Shard:
                 self.exponents, self._shift, BLOCK, rows, sorted_buckets, inside, first, last, found
             )
 
-        self._in_threads(piece, buckets.size)
+        over_ranges(piece, buckets.size, grain=512)
         positions = np.empty_like(found)
         positions[order] = found
         exponents = self.exponents[positions >> 1]
         falls = np.where(positions & 1, -exponents, exponents) - self._shift
         return positions, mantissas(falls, buckets)
-
-    def _in_threads(self, piece: Callable[[int, int], None], count: int) -> None:
-        """Run piece(first, last) over [0, count), on several threads where that pays."""
-        if self._threads == 1 or self._queries < _THREADED_ABOVE:
-            piece(0, count)
-            return
-        cuts = [count * k // self._threads for k in range(self._threads + 1)]
-        # Threads per call cost microseconds, and nothing is left behind for a fork to inherit.
-        with ThreadPoolExecutor(self._threads) as pool:
-            for outcome in [pool.submit(piece, a, b) for a, b in pairwise(cuts)]:
-                outcome.result()
 
 
 class Shards:
