@@ -1,0 +1,78 @@
+"""The game: rounds of draws and answers, from the first to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.game.data_player import DataPlayer
+from dualquery.game.journal import Journal, NoJournal
+from dualquery.game.query_player import QueryPlayer
+from dualquery.privacy.sources import RandomSource
+from dualquery.transcript import Round, Transcript
+
+State = TypeVar("State")
+
+Observer = Callable[[int, int], None]
+"""Told (rounds done, rounds in all). It learns nothing that is not public."""
+
+
+def step(
+    query_player: QueryPlayer,
+    data_player: DataPlayer[State],
+    state: State,
+    temperature: float,
+    samples: int,
+    source: RandomSource,
+    number: int,
+    journal: Journal | NoJournal,
+) -> tuple[State, Round]:
+    """One round: draw against what the data player answers, then let it answer the draws.
+
+    The draws are on disk before anything is computed from them. A run that dies in between
+    takes them up again instead of drawing, and paying, a second time.
+    """
+    draws = journal.draws(number)
+    if draws is None:
+        played = data_player.answers(state)
+        draws = query_player.draw(temperature, played, samples, source.for_round(number))
+        journal.write_draws(number, draws)
+    move = journal.move(number)
+    if move is None:
+        move = data_player.respond(state, temperature, draws)
+        journal.write_move(number, move)
+    after = data_player.replay(state, temperature, draws, move)
+    return after, Round(temperature, draws, move)
+
+
+def play(
+    query_player: QueryPlayer,
+    data_player: DataPlayer[State],
+    temperatures: npt.NDArray[np.float64],
+    samples: npt.NDArray[np.int64],
+    source: RandomSource,
+    *,
+    journal: Journal | NoJournal | None = None,
+    observer: Observer = lambda done, total: None,
+) -> tuple[State, Transcript]:
+    """Play all rounds; round t draws `samples[t]` queries at `temperatures[t]`."""
+    journal = journal or NoJournal()
+    state = data_player.start()
+    rounds = []
+    for number, (temperature, count) in enumerate(zip(temperatures, samples, strict=True)):
+        state, played = step(
+            query_player,
+            data_player,
+            state,
+            float(temperature),
+            int(count),
+            source,
+            number,
+            journal,
+        )
+        rounds.append(played)
+        observer(number + 1, len(temperatures))
+    return state, Transcript(tuple(rounds))

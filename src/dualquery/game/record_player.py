@@ -1,0 +1,100 @@
+"""The paper's data player: one record a round, found by an oracle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.oracles.oracle import Oracle
+from dualquery.oracles.problem import Problem
+from dualquery.privacy.sampler import Draws
+from dualquery.queries.evaluation import add_matches
+from dualquery.queries.workload import Workload
+from dualquery.transcript import Move
+
+WARM_STARTS = 4
+"""How many of the last records an oracle may start from."""
+
+
+class Free(StrEnum):
+    """What an attribute takes that no drawn query mentions."""
+
+    ZERO = "zero"
+    RANDOM = "random"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """The records so far, and per query how many of them satisfy it."""
+
+    records: tuple[npt.NDArray[np.int32], ...]
+    matches: npt.NDArray[np.int32]
+
+
+class RecordPlayer:
+    """Best responses: round t plays a record that satisfies as many draws as it can find.
+
+    Its strategy is the uniform distribution over the records so far, so its answers are
+    their mean.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        oracle: Oracle,
+        *,
+        free: Free = Free.DEFAULT,
+        seed: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.workload = workload
+        self.oracle = oracle
+        self.free = free
+        self.seed = seed
+        self.clock = clock
+
+    def start(self) -> Played:
+        return Played((), np.zeros(len(self.workload), dtype=np.int32))
+
+    def answers(self, state: Played) -> npt.NDArray[np.float64]:
+        return state.matches / max(1, len(state.records))
+
+    def respond(self, state: Played, temperature: float, draws: Draws) -> Move:
+        generator = np.random.default_rng([self.seed, len(state.records)])
+        problem = Problem.of(
+            self.workload,
+            draws.queries,
+            1 - 2 * draws.negated.astype(np.int8),
+            defaults=self._defaults(generator),
+        )
+        begun = self.clock()
+        response = self.oracle(
+            problem, warm_starts=state.records[-WARM_STARTS:], generator=generator
+        )
+        notes = {
+            "value": int(response.value),
+            "bound": None if response.bound is None else float(response.bound),
+            "status": response.status,
+            "seconds": self.clock() - begun,
+        }
+        return Move({"record": response.record.astype(np.int32)}, notes)
+
+    def replay(self, state: Played, temperature: float, draws: Draws, move: Move) -> Played:
+        record = move.arrays["record"]
+        matches = state.matches.copy()
+        add_matches(self.workload, record, matches)
+        return Played((*state.records, record), matches)
+
+    def _defaults(self, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+        schema = self.workload.schema
+        if self.free is Free.ZERO:
+            return np.zeros(len(schema), dtype=np.int32)
+        if self.free is Free.RANDOM:
+            return generator.integers(0, schema.sizes, dtype=np.int32)
+        return schema.defaults

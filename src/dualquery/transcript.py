@@ -1,0 +1,102 @@
+"""What the game made public: every draw, and what each round was drawn against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.privacy.sampler import Draws
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """The data player's answer to one round of draws.
+
+    `arrays` holds what was played (a `record`, or the parameters of a model) and `notes`
+    what is known about it (value, bound, status, seconds); both follow from the draws alone.
+    """
+
+    arrays: dict[str, npt.NDArray[Any]]
+    notes: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round: the temperature, the draws, and the answer to them."""
+
+    temperature: float
+    draws: Draws
+    move: Move
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """All rounds: the private output of the game, and all that leaves it."""
+
+    rounds: tuple[Round, ...]
+
+    def __len__(self) -> int:
+        return len(self.rounds)
+
+    def __iter__(self) -> Iterator[Round]:
+        return iter(self.rounds)
+
+    @property
+    def temperatures(self) -> npt.NDArray[np.float64]:
+        return np.array([one.temperature for one in self.rounds])
+
+    @property
+    def draw_counts(self) -> npt.NDArray[np.int64]:
+        return np.array([len(one.draws) for one in self.rounds], dtype=np.int64)
+
+    def stacked(self, name: str) -> npt.NDArray[Any] | None:
+        """One array of the moves, a row a round, where every move has it."""
+        if not self.rounds or any(name not in one.move.arrays for one in self.rounds):
+            return None
+        return np.stack([one.move.arrays[name] for one in self.rounds])
+
+    @property
+    def records(self) -> npt.NDArray[np.int32] | None:
+        """The records played, where the data player played records."""
+        return self.stacked("record")
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The transcript as arrays, for `transcript.npz`."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "temperatures": self.temperatures,
+            "draw_counts": self.draw_counts,
+            "queries": np.concatenate([one.draws.queries for one in self.rounds]),
+            "negated": np.concatenate([one.draws.negated for one in self.rounds]),
+        }
+        for name in self.rounds[0].move.arrays:
+            stacked = self.stacked(name)
+            if stacked is not None:
+                arrays[f"move_{name}"] = stacked
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, npt.NDArray[Any]], notes: Sequence[dict[str, Any]]
+    ) -> Transcript:
+        """The inverse of `to_arrays`, with the notes of each round."""
+        ends = np.cumsum(arrays["draw_counts"])
+        moves = {
+            name.removeprefix("move_"): array
+            for name, array in arrays.items()
+            if name.startswith("move_")
+        }
+        rounds = []
+        for index, (end, count) in enumerate(zip(ends, arrays["draw_counts"], strict=True)):
+            part = slice(end - count, end)
+            rounds.append(
+                Round(
+                    float(arrays["temperatures"][index]),
+                    Draws(arrays["queries"][part], arrays["negated"][part]),
+                    Move({name: array[index] for name, array in moves.items()}, notes[index]),
+                )
+            )
+        return cls(tuple(rounds))
