@@ -386,6 +386,53 @@ def descend(
 
 
 @numba.njit(cache=True)
+def enumerate_slots(
+    core: Any, variables: Array, terms: Array, slot: Array, miss: Array, mark: Array, score: Array
+) -> Any:
+    """Try all slots of a few variables; leave the best in `slot`, return its value.
+
+    A mixed-radix Gray code changes one variable a step, so a step costs its terms only.
+    It begins at home, and among equals keeps the one with the most variables at home.
+    """
+    n = len(variables)
+    width = np.empty(n, np.int32)
+    digit = np.zeros(n, np.int32)
+    way = np.ones(n, np.int32)
+    best = np.empty(n, np.int32)
+    for i in range(n):
+        v = variables[i]
+        width[i] = core.first[v + 1] - core.first[v]
+        slot[v] = core.home[v]
+        best[i] = core.home[v]
+    value = load_state(core, variables, terms, slot, miss, mark, score)
+    best_value = value
+    home = n
+    best_home = n
+    while True:
+        i = 0
+        while i < n and (digit[i] + way[i] < 0 or digit[i] + way[i] >= width[i]):
+            way[i] = -way[i]
+            i += 1
+        if i == n:
+            break
+        digit[i] += way[i]
+        v = variables[i]
+        offset = core.home[v] - core.first[v] + digit[i]
+        to = core.first[v] + (offset if offset < width[i] else offset - width[i])
+        value += score[to] - score[slot[v]]
+        home += (to == core.home[v]) - (slot[v] == core.home[v])
+        move(core, v, to, slot, miss, mark, score)
+        if value > best_value or (value == best_value and home > best_home):
+            best_value = value
+            best_home = home
+            for k in range(n):
+                best[k] = slot[variables[k]]
+    for i in range(n):
+        slot[variables[i]] = best[i]
+    return best_value
+
+
+@numba.njit(cache=True)
 def anneal(
     core: Any,
     variables: Array,

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualquery.oracles.core import decode, encode
+from dualquery.oracles.core import Int32, decode, encode
 from dualquery.oracles.oracle import Record, Response, respond
 from dualquery.oracles.problem import Problem
+from dualquery.oracles.reduction import Reduction
+from dualquery.oracles.reduction.reduce import search_state
 
 
 @dataclass(frozen=True)
@@ -40,26 +42,42 @@ class Annealing:
         warm_starts: Sequence[Record] = (),
         generator: np.random.Generator,
     ) -> Response:
-        from dualquery.oracles import _kernels
-
         started = time.perf_counter()
-        core = problem.core
-        slots = core.home.copy()
-        if core.terms:
+        reduction = problem.reduction
+        slots = anneal_parts(reduction, self, warm_starts, generator)
+        record = decode(problem.core, reduction.expand(slots), problem.defaults)
+        bound = None if reduction.parts else float(reduction.settled)
+        return respond(problem, [record], started, bound=bound)
+
+
+def anneal_parts(
+    reduction: Reduction,
+    budget: Annealing,
+    warm_starts: Sequence[Record],
+    generator: np.random.Generator,
+) -> Int32:
+    """Slots of the reduced core, each part annealed by itself."""
+    from dualquery.oracles import _kernels
+
+    slots = reduction.slots.copy()
+    if reduction.parts:
+        rest = reduction.rest
+        starts = np.empty((len(warm_starts), rest.variables), dtype=np.int32)
+        for row, full in enumerate(encode(reduction.core, warm_starts)):
+            starts[row] = reduction.project(full)
+        state = search_state(rest)
+        for part in reduction.parts:
             _kernels.anneal(
-                core,
-                np.arange(core.variables, dtype=np.int32),
-                np.arange(core.terms, dtype=np.int32),
-                encode(core, warm_starts),
-                self.restarts,
-                self.sweeps,
-                self.hot,
-                self.cold,
+                rest,
+                part.variables,
+                part.terms,
+                starts,
+                budget.restarts,
+                budget.sweeps,
+                budget.hot,
+                budget.cold,
                 int(generator.integers(2**62)),
                 slots,
-                np.zeros(core.terms, np.int32),
-                np.zeros(core.terms, np.int32),
-                np.zeros(len(core.code), np.int64),
+                *state,
             )
-        record = decode(core, slots, problem.defaults)
-        return respond(problem, [record, *warm_starts], started)
+    return slots

@@ -15,6 +15,7 @@ from dualquery.queries.workload import Workload
 if TYPE_CHECKING:
     from dualquery.constraints import Constraints
     from dualquery.oracles.core import Core
+    from dualquery.oracles.reduction import Reduction
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,13 @@ class Problem:
         from dualquery.oracles.core import compile_problem
 
         return compile_problem(self)
+
+    @cached_property
+    def reduction(self) -> Reduction:
+        """The core with everything settled that can be without a search."""
+        from dualquery.oracles.reduction import reduce_core
+
+        return reduce_core(self.core)
 
 
 def satisfied(workload: Workload, record: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:

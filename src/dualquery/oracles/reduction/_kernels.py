@@ -1,0 +1,304 @@
+"""Compiled parts of the reduction: fixing by bounds, restricting, components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+Array = Any
+
+
+@numba.njit(cache=True)
+def credit(core: Any, o: int, low: int, high: int, lo: Array, hi: Array) -> None:
+    """Add a range to what the slots listed by occurrence `o` can gain."""
+    l = core.literal[o]
+    for i in range(core.literal_start[l], core.literal_start[l + 1]):
+        lo[core.literal_slot[i]] += low
+        hi[core.literal_slot[i]] += high
+
+
+@numba.njit(cache=True)
+def span(core: Any, o: int, live: int, odd: int) -> Any:
+    """The range of what being listed by `o` gains over not being listed.
+
+    While other occurrences of the term are open they hold or do not, so a conjunction
+    gains between 0 and its weight; alone in its term an occurrence gains exactly that.
+    """
+    j = core.occurrence_term[o]
+    w = core.weight[j]
+    if core.parity[j]:
+        if live > 1:
+            return -abs(w), abs(w)
+        w = w if odd else -w
+        return w, w
+    if core.flag[o]:
+        w = -w
+    if live > 1:
+        return min(w, 0), max(w, 0)
+    return w, w
+
+
+@numba.njit(cache=True)
+def persist(core: Any) -> Any:
+    """Strike out slots that another slot of the variable beats whatever the rest is.
+
+    Per slot keep the least and the most it can gain over a slot that nothing lists. If
+    the most of one is no more than the least of another, the first can go: some optimum
+    does without it. Each removal settles occurrences, narrows the ranges of their terms
+    and puts the variables there back into the queue. Returns the living slots and, per
+    occurrence, whether it is still open, and per term whether it is, and how many settled
+    occurrences of a parity hold.
+    """
+    variables = len(core.attribute)
+    terms = len(core.weight)
+    slots = len(core.code)
+    lo = np.zeros(slots, np.int64)
+    hi = np.zeros(slots, np.int64)
+    alive = np.ones(slots, np.int8)
+    count = np.empty(variables, np.int32)
+    for v in range(variables):
+        count[v] = core.first[v + 1] - core.first[v]
+    occurrences = len(core.literal)
+    is_open = np.ones(occurrences, np.int8)
+    left = np.empty(occurrences, np.int32)
+    live = np.empty(terms, np.int32)
+    odd = np.zeros(terms, np.int8)
+    term_open = np.ones(terms, np.int8)
+    for j in range(terms):
+        live[j] = core.term_start[j + 1] - core.term_start[j]
+        for o in range(core.term_start[j], core.term_start[j + 1]):
+            l = core.literal[o]
+            left[o] = core.literal_start[l + 1] - core.literal_start[l]
+            low, high = span(core, o, live[j], 0)
+            credit(core, o, low, high, lo, hi)
+    queue = np.arange(variables).astype(np.int32)
+    waiting = np.ones(variables, np.int8)
+    head = 0
+    waits = variables
+    settled = np.empty(occurrences, np.int32)
+    while waits > 0:
+        v = queue[head]
+        head = head + 1 if head + 1 < variables else 0
+        waits -= 1
+        waiting[v] = 0
+        if count[v] == 1:
+            continue
+        best = -1
+        for i in range(core.first[v], core.first[v + 1]):
+            if alive[i] and (
+                best < 0 or lo[i] > lo[best] or (lo[i] == lo[best] and i == core.home[v])
+            ):
+                best = i
+        found = 0
+        for i in range(core.first[v], core.first[v + 1]):
+            if alive[i] and i != best and hi[i] <= lo[best]:
+                # A tie with the default is the default's, if it never does worse.
+                alive[i] = 0
+                count[v] -= 1
+                for at in range(core.slot_start[i], core.slot_start[i + 1]):
+                    o = core.slot_occurrence[at]
+                    left[o] -= 1
+                    if left[o] == 0 and is_open[o]:
+                        settled[found] = o
+                        found += 1
+        if count[v] == 1:
+            for at in range(core.slot_start[best], core.slot_start[best + 1]):
+                o = core.slot_occurrence[at]
+                if is_open[o]:
+                    settled[found] = o
+                    found += 1
+        for s in range(found):
+            o = settled[s]
+            j = core.occurrence_term[o]
+            if not term_open[j]:
+                continue
+            begin, end = core.term_start[j], core.term_start[j + 1]
+            holds = (left[o] > 0) != core.flag[o]
+            for p in range(begin, end):
+                if is_open[p]:
+                    low, high = span(core, p, live[j], odd[j])
+                    credit(core, p, -low, -high, lo, hi)
+            is_open[o] = 0
+            live[j] -= 1
+            if core.parity[j]:
+                odd[j] ^= holds
+            elif not holds:
+                term_open[j] = 0
+            if live[j] == 0:
+                term_open[j] = 0
+            for p in range(begin, end):
+                if is_open[p]:
+                    if term_open[j]:
+                        low, high = span(core, p, live[j], odd[j])
+                        credit(core, p, low, high, lo, hi)
+                    else:
+                        is_open[p] = 0
+                    u = core.literal_variable[core.literal[p]]
+                    if not waiting[u] and count[u] > 1:
+                        waiting[u] = 1
+                        at = head + waits
+                        queue[at if at < variables else at - variables] = u
+                        waits += 1
+    return alive, is_open, term_open, odd
+
+
+@numba.njit(cache=True)
+def restrict(core: Any, alive: Array, is_open: Array, term_open: Array, odd: Array) -> Any:
+    """What is left after `persist`, as arrays laid out like a workload's."""
+    variables = len(core.attribute)
+    sizes = np.zeros(variables, np.int32)
+    defaults = np.zeros(variables, np.int32)
+    rank = np.full(len(core.code), -1, np.int32)
+    chosen = np.empty(variables, np.int32)
+    for v in range(variables):
+        chosen[v] = -1
+        for i in range(core.first[v], core.first[v + 1]):
+            if alive[i]:
+                rank[i] = sizes[v]
+                sizes[v] += 1
+                if chosen[v] < 0 or i == core.home[v]:
+                    chosen[v] = i
+        defaults[v] = rank[chosen[v]]
+    terms = 0
+    uses = 0
+    number = np.full(len(core.literal_variable), -1, np.int32)
+    literals = 0
+    listed = 0
+    for j in range(len(core.weight)):
+        if term_open[j]:
+            terms += 1
+            for o in range(core.term_start[j], core.term_start[j + 1]):
+                if is_open[o]:
+                    uses += 1
+                    l = core.literal[o]
+                    if number[l] < 0:
+                        number[l] = literals
+                        literals += 1
+                        listed += core.literal_start[l + 1] - core.literal_start[l]
+    attribute = np.empty(literals, np.int32)
+    literal_start = np.zeros(literals + 1, np.int64)
+    codes = np.empty(listed, np.int32)
+    start = np.zeros(terms + 1, np.int64)
+    uses_out = np.empty(uses, np.int32)
+    is_parity = np.empty(terms, np.bool_)
+    weights = np.empty(terms, np.int64)
+    at = 0
+    n = 0
+    t = 0
+    done = 0
+    for j in range(len(core.weight)):
+        if not term_open[j]:
+            continue
+        turn = 1 if core.parity[j] and odd[j] else 0
+        for o in range(core.term_start[j], core.term_start[j + 1]):
+            if is_open[o]:
+                l = core.literal[o]
+                if number[l] == done:
+                    attribute[done] = core.literal_variable[l]
+                    for i in range(core.literal_start[l], core.literal_start[l + 1]):
+                        if alive[core.literal_slot[i]]:
+                            codes[at] = rank[core.literal_slot[i]]
+                            at += 1
+                    done += 1
+                    literal_start[done] = at
+                # A settled odd count turns one literal of the parity over.
+                uses_out[n] = 2 * number[l] + (core.flag[o] ^ turn)
+                turn = 0
+                n += 1
+        is_parity[t] = core.parity[j] == 1
+        weights[t] = core.weight[j]
+        t += 1
+        start[t] = n
+    return (
+        attribute,
+        literal_start,
+        codes[:at].copy(),
+        start,
+        uses_out,
+        is_parity,
+        weights,
+        sizes,
+        defaults,
+        chosen,
+    )
+
+
+@numba.njit(cache=True)
+def settled_value(core: Any, slot: Array, term_open: Array) -> Any:
+    """The weight of the terms that are settled, at any assignment of the living slots."""
+    total = 0
+    for j in range(len(core.weight)):
+        if term_open[j]:
+            continue
+        failing = 0
+        holding = 0
+        for o in range(core.term_start[j], core.term_start[j + 1]):
+            l = core.literal[o]
+            inside = False
+            for i in range(core.literal_start[l], core.literal_start[l + 1]):
+                if core.literal_slot[i] == slot[core.literal_variable[l]]:
+                    inside = True
+            if inside == core.flag[o]:
+                failing += 1
+            else:
+                holding += 1
+        if (core.parity[j] and holding % 2 == 0) or (not core.parity[j] and failing == 0):
+            total += core.weight[j]
+    return total
+
+
+@numba.njit(cache=True)
+def components(core: Any) -> Any:
+    """Variables and terms grouped by connected component, both in rising order."""
+    variables = len(core.attribute)
+    parent = np.arange(variables).astype(np.int32)
+    for j in range(len(core.weight)):
+        begin = core.term_start[j]
+        root = core.literal_variable[core.literal[begin]]
+        while parent[root] != root:
+            parent[root] = parent[parent[root]]
+            root = parent[root]
+        for o in range(begin + 1, core.term_start[j + 1]):
+            other = core.literal_variable[core.literal[o]]
+            while parent[other] != other:
+                parent[other] = parent[parent[other]]
+                other = parent[other]
+            if other < root:
+                parent[root] = other
+                root = other
+            else:
+                parent[other] = root
+    label = np.full(variables, -1, np.int32)
+    group = np.empty(variables, np.int32)
+    found = 0
+    for v in range(variables):
+        root = v
+        while parent[root] != root:
+            root = parent[root]
+        if label[root] < 0:
+            label[root] = found
+            found += 1
+        group[v] = label[root]
+    variable_start = np.zeros(found + 1, np.int32)
+    term_start = np.zeros(found + 1, np.int32)
+    for v in range(variables):
+        variable_start[group[v] + 1] += 1
+    for j in range(len(core.weight)):
+        term_start[group[core.literal_variable[core.literal[core.term_start[j]]]] + 1] += 1
+    for c in range(found):
+        variable_start[c + 1] += variable_start[c]
+        term_start[c + 1] += term_start[c]
+    by_variable = np.empty(variables, np.int32)
+    by_term = np.empty(len(core.weight), np.int32)
+    at_variable = variable_start[:-1].copy()
+    at_term = term_start[:-1].copy()
+    for v in range(variables):
+        by_variable[at_variable[group[v]]] = v
+        at_variable[group[v]] += 1
+    for j in range(len(core.weight)):
+        c = group[core.literal_variable[core.literal[core.term_start[j]]]]
+        by_term[at_term[c]] = j
+        at_term[c] += 1
+    return variable_start, by_variable, term_start, by_term
