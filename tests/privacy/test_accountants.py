@@ -266,7 +266,7 @@ def test_gaussian_covers_the_binomial_pair_composed_by_dp_accounting(
     for width in events.costly[1]:
         chance = 1.0 / (1.0 + math.exp(-width / 2))
         upper, lower = (
-            {int(k): float(v) for k, v in zip(outcomes, binom.logpmf(outcomes, samples, p))}
+            dict(enumerate(binom.logpmf(outcomes, samples, p).tolist()))
             for p in (chance, 1.0 - chance)
         )
         one = pld.from_two_probability_mass_functions(

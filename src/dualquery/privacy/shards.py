@@ -232,7 +232,8 @@ def mantissas(falls: NDArray[np.float64], buckets: NDArray[np.int64]) -> NDArray
 
     The exponential is a Taylor polynomial in plain additions and multiplications rather than the
     platform's `exp`: its error is bounded on paper (below 2⁻⁴⁹, relative) and every machine gets
-    the same integer.
+    the same integer. The limits matter only for falls at the border of a bucket, which rounding
+    can put on the wrong side of it.
     """
     b = buckets.astype(np.float64)
     reduced = (np.maximum(falls, CLIP) + b * _LN2_HIGH) + b * _LN2_LOW

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dualquery.errors import ParameterError
+from dualquery.privacy.sources import (
+    SeededSource,
+    SystemSource,
+    source_for,
+    uniform_below,
+    uniform_bits,
+)
+
+from .twins import ScriptedSource
+
+
+def test_only_the_operating_system_is_private() -> None:
+    assert SystemSource().private
+    assert not SeededSource(1).private
+    assert source_for(None).private
+    assert not source_for(0).private
+
+
+def test_system_words_differ_and_fill_all_bits() -> None:
+    source = SystemSource()
+    words = source.words(1000)
+    assert words.dtype == np.uint64
+    assert len(set(words.tolist())) == 1000
+    assert int(np.bitwise_or.reduce(words)) == 2**64 - 1
+    assert not np.array_equal(pickle.loads(pickle.dumps(source)).words(4), source.words(4))
+
+
+def test_a_seed_repeats_however_the_words_are_asked_for() -> None:
+    whole = SeededSource(7).words(10)
+    parts = SeededSource(7)
+    assert np.array_equal(whole, np.concatenate([parts.words(3), parts.words(7)]))
+    assert not np.array_equal(whole, SeededSource(8).words(10))
+
+
+def test_rounds_have_streams_of_their_own() -> None:
+    source = SeededSource(7)
+    streams = [source.for_round(t).words(4).tolist() for t in range(5)] + [source.words(4).tolist()]
+    assert len({tuple(words) for words in streams}) == 6
+    assert SeededSource(7).for_round(3).words(4).tolist() == streams[3]
+    assert isinstance(SystemSource().for_round(3), SystemSource)
+
+
+def test_the_seeded_stream_is_pinned() -> None:
+    """Experiments must repeat in later versions too."""
+    assert SeededSource(1).words(2).tolist() == [1232279569898196538, 1457532264001425278]
+
+
+@pytest.mark.parametrize("bits", [1, 3, 64, 65, 200])
+def test_uniform_bits_stay_below_and_reach_the_top_bit(bits: int) -> None:
+    values = [uniform_bits(SystemSource(), bits) for _ in range(200)]
+    assert max(values) < 1 << bits
+    assert max(values) >= 1 << (bits - 1)
+    assert uniform_bits(SystemSource(), 0) == 0
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 7, 8])
+def test_uniform_below_maps_words_evenly(bound: int) -> None:
+    """All 3-bit inputs: each value below the bound exactly once, the rest drawn again."""
+    bits = (bound - 1).bit_length()
+    source = ScriptedSource(v << 61 for v in range(8))
+    per_value = 8 // (1 << bits) if bits else 0
+    seen = Counter(uniform_below(source, bound) for _ in range(bound * max(per_value, 1)))
+    assert seen == Counter({v: max(per_value, 1) for v in range(bound)})
+
+
+def test_uniform_below_takes_any_integer() -> None:
+    bound = 3**400
+    assert 0 <= uniform_below(SystemSource(), bound) < bound
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5])
+def test_a_bad_seed_is_named(seed: float) -> None:
+    with pytest.raises(ParameterError, match=f"seed={seed:g}"):
+        SeededSource(seed)  # type: ignore[arg-type]
+
+
+def test_a_bad_bound_is_named() -> None:
+    with pytest.raises(ParameterError, match="bound=0"):
+        uniform_below(SystemSource(), 0)
