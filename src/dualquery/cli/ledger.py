@@ -52,6 +52,7 @@ def ledger(
         return
 
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
@@ -65,14 +66,14 @@ def ledger(
         return
     table = Table()
     for heading in ("release", "state", "since", "note"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     table.add_column("ε alone", justify="right")
     for entry in account.entries:
         table.add_row(
-            entry.release,
+            escape(entry.release),
             entry.state,
             entry.spent_at or entry.reserved_at,
-            entry.note,
+            escape(entry.note),
             figure(entry.charge.epsilon(account.delta)),
         )
     console.print(table)

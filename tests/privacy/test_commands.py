@@ -1,0 +1,100 @@
+"""The commands are thin: what they print, and that errors come out as the package's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from dualquery.cli.ledger import ledger
+from dualquery.cli.privacy import privacy
+from dualquery.errors import DualQueryError
+from dualquery.privacy.events import Events, record_player_temperatures
+from dualquery.privacy.ledger import Ledger
+from dualquery.privacy.neighbours import Neighbours
+
+app = typer.Typer()
+app.command()(privacy)
+app.command()(ledger)
+ADULT = [
+    "privacy",
+    "--rows",
+    "30162",
+    "--eta",
+    "2",
+    "--samples",
+    "1000",
+    "--rounds",
+    "16",
+    "--delta",
+    "1e-6",
+]
+
+
+def run(*arguments: str) -> str:
+    outcome = CliRunner().invoke(app, list(arguments))
+    if isinstance(outcome.exception, DualQueryError):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+def test_privacy_as_json_has_the_five_keys() -> None:
+    figures = json.loads(run(*ADULT, "--json"))
+    assert list(figures) == ["pure", "advanced", "per-round", "zcdp", "gaussian"]
+    assert figures["gaussian"] == pytest.approx(0.2871, abs=5e-5)
+    assert json.loads(run(*ADULT, "--neighbours", "add-remove", "--json"))[
+        "gaussian"
+    ] == pytest.approx(0.1369, abs=5e-5)
+
+
+def test_privacy_as_a_table_names_the_neighbours() -> None:
+    shown = run(*ADULT)
+    assert "replace-one neighbours" in shown
+    assert "0.288" in shown
+    assert "replaced" in run(*ADULT, "--neighbours", "add-remove")
+
+
+@pytest.mark.parametrize(
+    ("option", "bad", "named"),
+    [
+        ("--rows", "0", "rows=0"),
+        ("--eta", "nan", "eta=nan"),
+        ("--eta", "-1", "eta=-1"),
+        ("--samples", "0", "samples=0"),
+        ("--rounds", "0", "rounds=0"),
+        ("--delta", "1", "delta=1"),
+        ("--delta", "inf", "delta=inf"),
+        ("--neighbours", "swap", "'swap'"),
+    ],
+)
+def test_privacy_names_a_bad_option(option: str, bad: str, named: str) -> None:
+    with pytest.raises(DualQueryError, match=named):
+        run(*ADULT, option, bad)
+
+
+def test_a_ledger_from_declaration_to_spending(tmp_path: Path) -> None:
+    file = str(tmp_path / "adult.db")
+    created = ["--create", "--epsilon", "1", "--delta", "1e-6", "--label", "adult"]
+    assert "spent ε = 0 of 1 at δ = 1e-06, replace-one" in run("ledger", file, *created)
+    assert "no releases yet" in run("ledger", file)
+    events = Events.of(record_player_temperatures(2.0, 16), 1000, 30162)
+    Ledger(file).reserve("r1", events, neighbours=Neighbours.REPLACE_ONE, note="[first]")
+    shown = run("ledger", file)
+    assert "reserved" in shown
+    assert "[first]" in shown
+    assert json.loads(run("ledger", file, "--json"))["spent"] == pytest.approx(0.2871, abs=5e-5)
+
+
+def test_ledger_options_belong_to_creation(tmp_path: Path) -> None:
+    file = str(tmp_path / "adult.db")
+    with pytest.raises(DualQueryError, match="--create needs"):
+        run("ledger", file, "--create", "--epsilon", "1")
+    with pytest.raises(DualQueryError, match="no ledger at"):
+        run("ledger", file)
+    run("ledger", file, "--create", "--epsilon", "1", "--delta", "1e-6")
+    with pytest.raises(DualQueryError, match="--epsilon is declared once"):
+        run("ledger", file, "--epsilon", "2")

@@ -1,0 +1,211 @@
+"""The ledger: composition, refusal, two processes at once, and a process that is killed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dualquery.errors import ParameterError
+from dualquery.privacy.accountants import ACCOUNTANTS
+from dualquery.privacy.events import Events, record_player_temperatures
+from dualquery.privacy.ledger import BudgetExceededError, Charge, Ledger, LedgerError
+from dualquery.privacy.neighbours import Neighbours
+
+UNIT = Neighbours.REPLACE_ONE
+RUN = Events.of(record_player_temperatures(2.0, 16), 1000, 30162)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "adult.db", epsilon=0.5, delta=1e-6, label="adult")
+
+
+def test_a_new_ledger_has_spent_nothing(ledger: Ledger) -> None:
+    account = ledger.account()
+    assert (account.label, account.spent, account.left, account.entries) == ("adult", 0.0, 0.5, ())
+
+
+def test_releases_compose_by_mu_squared(ledger: Ledger) -> None:
+    ledger.reserve("a", RUN, neighbours=UNIT)
+    account = ledger.reserve("b", RUN, neighbours=UNIT, note="second")
+    both = ACCOUNTANTS["gaussian"].epsilon(RUN.then(RUN), 1e-6)
+    assert account.spent == pytest.approx(both, rel=1e-9)
+    assert account.spent < 2 * ACCOUNTANTS["gaussian"].epsilon(RUN, 1e-6)
+    assert [entry.note for entry in account.entries] == ["", "second"]
+
+
+def test_pure_counts_where_it_is_smaller() -> None:
+    few = Events(np.array([1]), np.array([0.01]))
+    assert Charge.of(few).epsilon(1e-12) == ACCOUNTANTS["pure"].epsilon(few, 0.0)
+    assert Charge.of(RUN).epsilon(1e-6) == ACCOUNTANTS["gaussian"].epsilon(RUN, 1e-6)
+
+
+def test_a_release_past_the_total_is_refused_with_all_three_figures(ledger: Ledger) -> None:
+    ledger.reserve("a", RUN, neighbours=UNIT)
+    ledger.reserve("b", RUN, neighbours=UNIT)
+    with pytest.raises(BudgetExceededError, match=r"spent ε=0\.41.*asked ε=0\.287.*total ε=0\.5"):
+        ledger.reserve("c", RUN, neighbours=UNIT)
+    assert len(ledger.account().entries) == 2
+
+
+def test_a_budget_of_exactly_the_cost_is_enough(tmp_path: Path) -> None:
+    cost = ACCOUNTANTS["gaussian"].epsilon(RUN, 1e-6)
+    exact = Ledger.create(tmp_path / "exact.db", epsilon=cost, delta=1e-6)
+    assert exact.reserve("a", RUN, neighbours=UNIT).left == 0.0
+
+
+def test_a_reserved_release_resumes_without_being_charged_twice(ledger: Ledger) -> None:
+    once = ledger.reserve("a", RUN, neighbours=UNIT)
+    assert Ledger(ledger.path).reserve("a", RUN, neighbours=UNIT) == once
+    spent = ledger.spend("a")
+    assert spent.spent == once.spent
+    assert [entry.state for entry in spent.entries] == ["spent"]
+    assert ledger.spend("a") == spent
+
+
+def test_an_id_cannot_be_used_for_something_else(ledger: Ledger) -> None:
+    ledger.reserve("a", RUN, neighbours=UNIT)
+    with pytest.raises(LedgerError, match="cannot resume"):
+        ledger.reserve("a", RUN.then(RUN), neighbours=UNIT)
+    ledger.spend("a")
+    with pytest.raises(LedgerError, match="needs a new id"):
+        ledger.reserve("a", RUN, neighbours=UNIT)
+    with pytest.raises(LedgerError, match="no release b"):
+        ledger.spend("b")
+    with pytest.raises(ParameterError, match="release=''"):
+        ledger.reserve("", RUN, neighbours=UNIT)
+
+
+def test_other_neighbours_and_seeded_runs_are_refused(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="add-remove"):
+        ledger.reserve("a", RUN, neighbours=Neighbours.ADD_REMOVE)
+    with pytest.raises(LedgerError, match="NOT PRIVATE"):
+        ledger.reserve("a", RUN, neighbours=UNIT, private=False)
+    assert ledger.account().entries == ()
+
+
+def test_a_budget_is_declared_once(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="declared once"):
+        Ledger.create(ledger.path, epsilon=100.0, delta=1e-6)
+    assert ledger.account().epsilon == 0.5
+
+
+def test_files_that_are_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="--create"):
+        Ledger(tmp_path / "missing.db")
+    (tmp_path / "text.db").write_text("not a database, but long enough to look at\n" * 40)
+    with pytest.raises(LedgerError, match=r"text\.db"):
+        Ledger(tmp_path / "text.db")
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE budget (x)")
+    connection.close()
+    with pytest.raises(LedgerError, match="not a dualquery ledger"):
+        Ledger(tmp_path / "other.db")
+    with pytest.raises(LedgerError, match="cannot create"):
+        Ledger.create(tmp_path / "no" / "such.db", epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["epsilon", "delta"])
+def test_a_bad_budget_is_named_and_leaves_no_file(tmp_path: Path, name: str, bad: float) -> None:
+    values = {"epsilon": 1.0, "delta": 1e-6, name: bad}
+    with pytest.raises(ParameterError, match=f"{name}={bad:g}"):
+        Ledger.create(tmp_path / "bad.db", **values)
+    assert not (tmp_path / "bad.db").exists()
+
+
+PRELUDE = """
+import sys, os, signal
+from dualquery.privacy.events import Events, record_player_temperatures
+from dualquery.privacy.ledger import Ledger, LedgerError
+from dualquery.privacy.neighbours import Neighbours
+path, name = sys.argv[1:]
+ledger = Ledger(path)
+run = Events.of(record_player_temperatures(2.0, 16), 1000, 30162)
+"""
+
+
+def process(code: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(code), *arguments],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_processes_at_once_never_pass_the_total(ledger: Ledger) -> None:
+    """Four processes rush for a budget that holds two releases."""
+    racers = [
+        process(
+            """
+            sys.stdin.readline()
+            try:
+                ledger.reserve(name, run, neighbours=Neighbours.REPLACE_ONE)
+                print("in")
+            except LedgerError:
+                print("out")
+            """,
+            str(ledger.path),
+            f"release-{k}",
+        )
+        for k in range(4)
+    ]
+    outcomes = [racer.communicate("go\n")[0].strip() for racer in racers]
+    assert sorted(outcomes) == ["in", "in", "out", "out"]
+    assert len(ledger.account().entries) == 2
+    assert ledger.account().spent <= 0.5
+
+
+def test_killed_between_reservation_and_release_counts_as_spent(ledger: Ledger) -> None:
+    killed = process(
+        """
+        ledger.reserve(name, run, neighbours=Neighbours.REPLACE_ONE)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        str(ledger.path),
+        "a",
+    )
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
+    account = ledger.account()
+    assert [entry.state for entry in account.entries] == ["reserved"]
+    assert account.spent == ACCOUNTANTS["gaussian"].epsilon(RUN, 1e-6)
+    assert ledger.reserve("a", RUN, neighbours=UNIT) == account
+
+
+def test_killed_inside_a_transaction_leaves_the_ledger_as_it_was(ledger: Ledger) -> None:
+    ledger.reserve("a", RUN, neighbours=UNIT)
+    killed = process(
+        """
+        with ledger._open(write=True) as connection:
+            connection.execute(
+                "INSERT INTO entries VALUES (?, '', 1.0, 1.0, 'reserved', '', NULL)", (name,)
+            )
+            os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        str(ledger.path),
+        "b",
+    )
+    killed.communicate()
+    assert [entry.release for entry in ledger.account().entries] == ["a"]
+    ledger.reserve("c", RUN, neighbours=UNIT)
+
+
+def test_figures_for_json(ledger: Ledger) -> None:
+    ledger.reserve("a", RUN, neighbours=UNIT)
+    figures = json.loads(json.dumps(ledger.account().to_dict()))
+    assert figures["total"] == 0.5
+    assert figures["releases"][0]["state"] == "reserved"
+    assert figures["spent"] + figures["left"] == pytest.approx(0.5)
