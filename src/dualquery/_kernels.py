@@ -9,7 +9,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def popcount(typing_context: Any, word: Any) -> Any:
     """The number of ones of a 64-bit word, as one machine instruction."""
 
@@ -55,7 +55,7 @@ def count_block(bits, last_word, start, terms, is_parity, counts, first, last): 
         held[words - 1] &= last_word
         total = np.uint64(0)
         for w in range(words):
-            total += popcount(held[w])
+            total += popcount(held[w])  # type: ignore[call-arg]
         counts[q] += np.int64(total)
 
 

@@ -83,9 +83,7 @@ def _encode_numbers(
     outside = (numbers < edges[0]) | (numbers > edges[-1])
     codes[missing] = _missing_or(attribute, -2)
     if outside.any() and out_of_domain is not OutOfDomain.CLAMP:
-        codes[outside] = (
-            _require_missing(attribute) if out_of_domain is OutOfDomain.MISSING else -1
-        )
+        codes[outside] = _require_missing(attribute) if out_of_domain is OutOfDomain.MISSING else -1
     if not lenient_missing and codes.size and codes.min() < 0:
         first = int(np.argmin(codes))
         raise _refusal(None if missing[first] else float(numbers[first]), attribute)

@@ -1,4 +1,4 @@
-"""Codes to cells: synthetic records as frames and files. Public side; no private row passes here."""
+"""Codes to cells: synthetic records as frames and files. Public side."""
 
 from __future__ import annotations
 
@@ -60,14 +60,16 @@ def _arrow_type(attribute: Attribute) -> pa.DataType:
 def _inside_bins(
     codes: CodeMatrix, attribute: Attribute, generator: np.random.Generator | None
 ) -> npt.NDArray[Any]:
-    edges = np.asarray(attribute.edges, dtype=float)
+    edges: npt.NDArray[np.float64] = np.asarray(attribute.edges, dtype=float)
     low, high = edges[codes], edges[codes + 1]
     share = np.full(len(codes), 0.5) if generator is None else generator.random(len(codes))
     inside = low + share * (high - low)
     if attribute.is_integral:
-        return np.floor(inside).astype(np.int64)
+        whole: npt.NDArray[Any] = np.floor(inside).astype(np.int64)
+        return whole
     # low + share·(high − low) may round up to the open end of the bin.
-    return np.minimum(inside, np.nextafter(high, low))
+    kept: npt.NDArray[Any] = np.minimum(inside, np.nextafter(high, low))
+    return kept
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class FrameStyle:
             return _as_pandas(table, self.native)
         import narwhals as nw
 
-        frame: Any = nw.from_arrow(table, backend=self.backend)
+        backend: Any = self.backend
+        frame: Any = nw.from_arrow(table, backend=backend)
         wanted = nw.from_native(self.native, eager_only=True).schema
         return frame.with_columns(
             nw.col(name).cast(wanted[name]) for name in table.column_names

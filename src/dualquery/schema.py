@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -86,7 +87,7 @@ class Attribute:
                 raise SchemaError(f"attribute {name!r}: edge {edge!r} is not a number")
             if not math.isfinite(edge):
                 raise SchemaError(f"attribute {name!r}: edge {edge!r} is not finite")
-        for low, high in zip(cuts, cuts[1:], strict=False):
+        for low, high in pairwise(cuts):
             if low == high:
                 raise SchemaError(f"attribute {name!r}: bin [{low:g}, {high:g}) has zero width")
             if low > high:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 
 
 def thread_count() -> int:
@@ -41,6 +42,6 @@ def over_ranges(task: Callable[[int, int], object], total: int, grain: int = 16_
         return
     cuts = [total * part // parts for part in range(parts + 1)]
     pool = _pool(workers, os.getpid())
-    running = [pool.submit(task, a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    running = [pool.submit(task, a, b) for a, b in pairwise(cuts)]
     for future in running:
         future.result()

@@ -1,0 +1,1 @@
+"""The game between the query player and the data player."""

@@ -15,6 +15,7 @@ import io
 import json
 import os
 import struct
+import uuid
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,11 +26,6 @@ import numpy.typing as npt
 from dualquery.errors import ReleaseError
 from dualquery.privacy.sampler import Draws
 from dualquery.transcript import Move
-
-try:
-    import fcntl
-except ImportError:  # a system without file locks: there the curator is the lock
-    fcntl = None  # type: ignore[assignment]
 
 _FRAME = struct.Struct("<4sIQI")
 _DRAWS, _MOVE = b"draw", b"move"
@@ -52,8 +48,9 @@ class NoJournal:
 class Journal:
     """Draws and moves of one run in a directory of its own."""
 
-    def __init__(self, directory: Path, stream: BinaryIO) -> None:
+    def __init__(self, directory: Path, identity: str, stream: BinaryIO) -> None:
         self.directory = directory
+        self.identity = identity
         self._stream = stream
         self._draws: dict[int, Draws] = {}
         self._moves: dict[int, Move] = {}
@@ -72,17 +69,20 @@ class Journal:
             raise ReleaseError(f"cannot create {str(directory)!r}: {error.strerror}") from None
         # Without run.json nothing was drawn yet, so a file left from there may be emptied.
         stream = _open_locked(directory / "rounds.bin", "w+b")
-        _write_synced(directory / "run.json", json.dumps(run, indent=1, sort_keys=True))
-        return cls(directory, stream)
+        identity = uuid.uuid4().hex
+        content = {"id": identity, "run": run}
+        _write_synced(directory / "run.json", json.dumps(content, indent=1, sort_keys=True))
+        return cls(directory, identity, stream)
 
     @classmethod
     def resume(cls, directory: Path, run: dict[str, Any]) -> Journal:
         """Continue a journal, if it is of the same run."""
         try:
-            begun = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+            content = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+            identity, begun = content["id"], content["run"]
         except FileNotFoundError:
             raise ReleaseError(f"there is no unfinished run at {str(directory)!r}") from None
-        except (OSError, json.JSONDecodeError) as error:
+        except (OSError, KeyError, json.JSONDecodeError) as error:
             raise ReleaseError(f"cannot read the unfinished run: {error}") from None
         for key in sorted(set(begun) | set(run)):
             if begun.get(key) != run.get(key):
@@ -90,7 +90,7 @@ class Journal:
                     f"cannot resume with another {key.replace('_', ' ')}: the run began with "
                     f"{_brief(begun.get(key))}, now it is {_brief(run.get(key))}"
                 )
-        journal = cls(directory, _open_locked(directory / "rounds.bin", "r+b"))
+        journal = cls(directory, identity, _open_locked(directory / "rounds.bin", "r+b"))
         journal._read()
         return journal
 
@@ -115,15 +115,20 @@ class Journal:
         self._stream.close()
 
     def remove(self) -> None:
-        """Delete the journal once the release it led to is in place."""
+        """Close and delete the journal."""
         self.close()
+        self.discard(self.directory)
+
+    @staticmethod
+    def discard(directory: Path) -> None:
+        """Delete a journal, once the release it led to is in place."""
         for name in ("rounds.bin", "run.json"):
-            (self.directory / name).unlink(missing_ok=True)
-        self.directory.rmdir()
+            (directory / name).unlink(missing_ok=True)
+        directory.rmdir()
 
     def _append(self, kind: bytes, number: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
         content = io.BytesIO()
-        np.savez(content, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        np.savez(content, allow_pickle=False, **arrays)
         body = content.getvalue()
         self._stream.write(_FRAME.pack(kind, number, len(body), zlib.crc32(body)) + body)
         self._stream.flush()
@@ -153,8 +158,10 @@ def _open_locked(path: Path, mode: str) -> BinaryIO:
         stream: BinaryIO = path.open(mode)  # type: ignore[assignment]
     except OSError as error:
         raise ReleaseError(f"cannot open {str(path)!r}: {error.strerror}") from None
-    if fcntl is None:
+    if os.name != "posix":  # no such locks there
         return stream
+    import fcntl
+
     try:
         # Two processes on one journal would both draw the next round.
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -65,9 +65,9 @@ def _bit_literals(
     """The literals "attribute has this one code" for positions in the binary view."""
     attribute = np.searchsorted(first, bits, side="right") - 1
     code = bits - first[attribute]
-    code[schema.bit_counts[attribute] == 1] += schema.sizes[attribute][
-        schema.bit_counts[attribute] == 1
-    ] == 2  # the bit of a 0/1 column is its 1
+    code[schema.bit_counts[attribute] == 1] += (
+        schema.sizes[attribute][schema.bit_counts[attribute] == 1] == 2
+    )  # the bit of a 0/1 column is its 1
     return Literals(
         attribute.astype(np.int32), np.arange(len(bits) + 1, dtype=np.int64), code.astype(np.int32)
     )
@@ -97,7 +97,7 @@ def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
     first = np.concatenate([[0], np.cumsum(sizes)])
     blocks = []
     for chosen in sets:
-        cells = np.indices(sizes[list(chosen)]).reshape(k, -1).T
+        cells = np.indices(tuple(int(sizes[a]) for a in chosen)).reshape(k, -1).T
         blocks.append(2 * (first[list(chosen)] + cells))
     literals = Literals(
         np.repeat(np.arange(len(schema), dtype=np.int32), sizes),
@@ -195,4 +195,3 @@ def read_workload(path: str | Path, schema: Schema) -> Workload:
 def _check_k(schema: Schema, k: int) -> None:
     if not 1 <= k <= len(schema):
         raise ParameterError(f"k = {k}; expected 1 to {len(schema)}, the number of attributes")
-

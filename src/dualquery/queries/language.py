@@ -180,9 +180,7 @@ class _Parser:
             return _at_least(attribute, token), False
         if relation == ">":
             return _above(attribute, token), False
-        beyond = set(
-            _at_least(attribute, token) if relation == "<" else _above(attribute, token)
-        )
+        beyond = set(_at_least(attribute, token) if relation == "<" else _above(attribute, token))
         return tuple(code for code in proper if code not in beyond), False
 
     def equal_to(self, attribute: Attribute) -> tuple[int, ...]:

@@ -121,7 +121,7 @@ class Workload:
             raise QueryError("workloads over different schemas cannot be joined")
         place = {key: i for i, key in enumerate(_keys(self.literals))}
         mapping = np.empty(len(other.literals), dtype=np.int64)
-        fresh = []
+        fresh: list[int] = []
         for i, key in enumerate(_keys(other.literals)):
             if key not in place:
                 place[key] = len(self.literals) + len(fresh)

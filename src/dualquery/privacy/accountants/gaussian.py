@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dualquery.privacy._checks import not_negative, probability
+from dualquery.privacy._checks import not_negative, positive, probability
 from dualquery.privacy.accountants.protocol import GUARD
 from dualquery.privacy.events import Events
 
@@ -60,6 +60,21 @@ def delta_of_mu(mu: float, epsilon: float) -> float:
         return 0.0
     logarithm = _log_delta(mu, epsilon)
     return min(1.0, math.exp(logarithm) * (1.0 + GUARD * (1.0 + abs(logarithm))))
+
+
+def mu_of(epsilon: float, delta: float) -> float:
+    """The largest μ whose ε at δ is within `epsilon`, rounded down."""
+    from scipy.optimize import brentq
+
+    epsilon = positive("epsilon", epsilon)
+    high = 1.0
+    while epsilon_of_mu(high, delta) < epsilon:
+        high *= 2.0
+    low = high
+    while epsilon_of_mu(low, delta) > epsilon:
+        low /= 2.0
+    root = float(brentq(lambda mu: epsilon_of_mu(mu, delta) - epsilon, low, high, rtol=1e-13))
+    return root * (1.0 - 1e-11)
 
 
 def _log_delta(mu: float, epsilon: float) -> float:

@@ -1,0 +1,50 @@
+"""Baselines that know one probability per literal and treat attributes as independent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.queries.workload import Workload
+
+Floats = npt.NDArray[np.float64]
+
+
+def product_answers(workload: Workload, probability: Floats) -> Floats:
+    """The answers if the literals held independently with these probabilities.
+
+    A conjunction has the product of its terms' probabilities p; a parity, "an even number
+    of them holds", (1 + Π (1 − 2p))/2.
+    """
+    positive = probability[workload.terms >> 1]
+    p = np.where(workload.terms & 1, 1.0 - positive, positive)
+    starts = workload.start[:-1]
+    answers: Floats = np.multiply.reduceat(p, starts)
+    if workload.is_parity.any():
+        signed: Floats = np.multiply.reduceat(1.0 - 2.0 * p, starts)
+        answers = np.where(workload.is_parity, (1.0 + signed) / 2.0, answers)
+    return answers
+
+
+@dataclass(frozen=True)
+class Zeros:
+    """The table in which every bit of every record is off; it costs no privacy."""
+
+    name: str = "zeros"
+
+    def answers(self, workload: Workload) -> Floats:
+        return product_answers(workload, np.zeros(len(workload.literals)))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The table that holds each valid record once; it costs no privacy."""
+
+    name: str = "uniform"
+
+    def answers(self, workload: Workload) -> Floats:
+        literals = workload.literals
+        sizes = workload.schema.sizes[literals.attribute]
+        return product_answers(workload, np.diff(literals.start) / sizes)

@@ -1,0 +1,29 @@
+"""Options that several commands share, with one wording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SchemaFile = Annotated[
+    Path, typer.Option("--schema", help="Schema file (TOML, or an mbi domain JSON).")
+]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget ε, above 0.")]
+Delta = Annotated[float, typer.Option(help="Privacy budget δ, between 0 and 1.")]
+Queries = Annotated[
+    int | None, typer.Option(help="How many random k-way marginals to ask. [default: 500000]")
+]
+K = Annotated[int, typer.Option("--k", help="Attributes in each random marginal.")]
+Rounds = Annotated[int | None, typer.Option(help="Rounds T. [default: planned]")]
+Samples = Annotated[int | None, typer.Option(help="Draws s in each round. [default: planned]")]
+Eta = Annotated[float | None, typer.Option(help="Learning rate η. [default: planned]")]
+Neighbours = Annotated[str, typer.Option(help="replace-one or add-remove.")]
+Accountant = Annotated[str, typer.Option(help="pure, advanced, per-round, zcdp or gaussian.")]
+Json = Annotated[bool, typer.Option("--json", help="Figures as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+ReleaseDir = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
+TablePath = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="CSV (.gz), Parquet, or sparse .npz of 0/1.")
+]

@@ -1,0 +1,64 @@
+"""`dualquery plan`: what a release would do and cost; reads no data."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from dualquery.cli import options
+
+
+def plan(
+    schema: options.SchemaFile,
+    rows: Annotated[int, typer.Option(help="Rows of the table, or the add-remove reference.")],
+    epsilon: options.Epsilon,
+    delta: options.Delta,
+    queries: options.Queries = None,
+    k: options.K = 3,
+    rounds: options.Rounds = None,
+    samples: options.Samples = None,
+    eta: options.Eta = None,
+    neighbours: options.Neighbours = "replace-one",
+    accountant: options.Accountant = "gaussian",
+    as_json: options.Json = False,
+) -> None:
+    """The parameters a release would use and what it would cost, from public quantities only."""
+    from dualquery.estimator import DEFAULT_QUERIES, DualQuery
+    from dualquery.game.plan import estimate
+    from dualquery.privacy.statement import figure, finite
+    from dualquery.schema import Schema
+
+    declared = Schema.load(schema).require_resolved()
+    job = DualQuery(
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        accountant=accountant,
+        rows=rows,
+        rounds=rounds,
+        samples=samples,
+        eta=eta,
+    )
+    made = job.plan(rows, declared)
+    costs = estimate(made, declared, queries or DEFAULT_QUERIES, k)
+    figures = {
+        "rounds": made.rounds,
+        "samples": made.samples,
+        "eta": made.eta,
+        "player": made.player,
+        **costs,
+        "epsilon": {name: finite(value) for name, value in made.epsilon.items()},
+    }
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    typer.echo(f"player   {made.player}")
+    typer.echo(f"rounds   {made.rounds}")
+    typer.echo(f"samples  {made.samples}")
+    typer.echo(f"eta      {made.eta:g}")
+    typer.echo(f"time     about {costs['seconds']:.0f} s on two cores")
+    typer.echo(f"memory   about {costs['memory_bytes'] / 2**20:.0f} MiB")
+    by_name = ", ".join(f"{name} {figure(value)}" for name, value in made.epsilon.items())
+    typer.echo(f"epsilon  {by_name} (δ = {delta:g}, {neighbours})")

@@ -1,0 +1,106 @@
+"""`dualquery release`: a private table in, a directory that is safe to publish out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dualquery.cli import options
+
+if TYPE_CHECKING:
+    from dualquery.release.release import Release
+
+
+def release(
+    table: options.TablePath,
+    schema: options.SchemaFile,
+    epsilon: options.Epsilon,
+    delta: options.Delta,
+    out: Annotated[Path, typer.Option(help="The release directory to write.")],
+    queries: options.Queries = None,
+    k: options.K = 3,
+    workload: Annotated[
+        Path | None, typer.Option(help="A file of queries, one a line, instead of random ones.")
+    ] = None,
+    rounds: options.Rounds = None,
+    samples: options.Samples = None,
+    eta: options.Eta = None,
+    oracle: Annotated[str, typer.Option(help="How best responses are found.")] = "annealing",
+    neighbours: options.Neighbours = "replace-one",
+    rows: Annotated[
+        int | None, typer.Option(help="Public reference size, with add-remove neighbours.")
+    ] = None,
+    accountant: options.Accountant = "gaussian",
+    free: Annotated[
+        str, typer.Option(help="What undrawn attributes take: zero, random or default.")
+    ] = "default",
+    out_of_domain: Annotated[
+        str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
+    ] = "refuse",
+    ledger: Annotated[Path | None, typer.Option(help="Charge this budget ledger.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable draws, for experiments: NOT PRIVATE.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was killed.")] = (
+        False
+    ),
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing release at --out.")
+    ] = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Run the game on a private table and write a release that is safe to publish."""
+    from dualquery.cli.progress import Reporter
+    from dualquery.estimator import DualQuery
+    from dualquery.release.directory import check_free
+    from dualquery.schema import Schema
+
+    job = DualQuery(
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        accountant=accountant,
+        rows=rows,
+        seed=seed,
+        rounds=rounds,
+        samples=samples,
+        eta=eta,
+        queries=queries,
+        k=k,
+        oracle=oracle,
+        free=free,
+        out_of_domain=out_of_domain,
+    )
+    check_free(out, overwrite=overwrite)
+    with Reporter(quiet) as progress:
+        made = job.release(
+            table,
+            out,
+            schema=Schema.load(schema),
+            workload=workload,
+            resume=resume,
+            ledger=ledger,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(json.dumps({"release": str(out), **made.summary()}))
+    else:
+        typer.echo(describe(made, out))
+
+
+def describe(made: Release, out: Path) -> str:
+    """What a run ended with, in a few lines."""
+    parameters = made.parameters
+    lines = [
+        f"release: {out}",
+        made.privacy.text(),
+        f"{len(made.workload):,} queries, {parameters['rounds']} rounds of "
+        f"{parameters['samples']} draws, eta {parameters['eta']:g}",
+        f"answers and rows come from the {made.source}",
+    ]
+    return "\n".join(lines)

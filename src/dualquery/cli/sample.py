@@ -1,0 +1,31 @@
+"""`dualquery sample`: synthetic rows from a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli import options
+
+
+def sample(
+    directory: options.ReleaseDir,
+    rows: Annotated[int, typer.Option(help="How many rows.")],
+    out: Annotated[Path, typer.Option(help="The file to write: .csv, .csv.gz or .parquet.")],
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat a sample; sampling needs no privacy.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+) -> None:
+    """Write synthetic rows in the schema of the release."""
+    from dualquery.errors import ReleaseError
+    from dualquery.frames import write_table
+    from dualquery.release.directory import read_release
+
+    if out.exists() and not overwrite:
+        raise ReleaseError(f"{str(out)!r} exists; choose another name or pass --overwrite")
+    release = read_release(directory)
+    write_table(release.sample(rows, seed=seed), out)
+    typer.echo(f"{rows} rows from the {release.source} in {out}")

@@ -1,0 +1,288 @@
+"""The whole job: a private table in, a release out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dualquery.encoding import OutOfDomain
+from dualquery.errors import DualQueryError, ParameterError, QueryError
+from dualquery.frames import FrameStyle
+from dualquery.game.journal import Journal, NoJournal
+from dualquery.game.loop import play
+from dualquery.game.plan import Plan, make_plan
+from dualquery.game.query_player import QueryPlayer
+from dualquery.game.record_player import Free, RecordPlayer
+from dualquery.oracles.registry import oracle as make_oracle
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sources import source_for
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.counting import count
+from dualquery.queries.generators import random_marginals, read_workload
+from dualquery.queries.workload import Workload
+from dualquery.records import Records
+from dualquery.release.directory import check_free
+from dualquery.release.release import Release
+from dualquery.schema import Schema
+from dualquery.schema_files import schema_to_dict
+from dualquery.table import open_table
+
+DEFAULT_QUERIES = 500_000
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+Progress = Callable[[str, int, int], None]
+"""Told (stage, done, total); all of it is public."""
+
+
+@dataclass(frozen=True)
+class DualQuery:
+    """Release answers to many queries, and a synthetic table, under differential privacy.
+
+    Mechanism settings decide what the release promises: `epsilon`, `delta`, `neighbours`,
+    `accountant`, the public reference size `rows` (add-remove only), and `seed`, which makes
+    a run repeatable and therefore NOT PRIVATE. The rest sets accuracy and speed: `rounds`,
+    `samples`, `eta` (left out: planned from public quantities), the `queries` random k-way
+    marginals used when `fit` gets no workload, the `oracle`, and what `free` attributes take.
+
+    Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
+    the table, the workload and the oracle, provided the schema was declared without the table.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str = "replace-one"
+    accountant: str = "gaussian"
+    rows: int | None = None
+    seed: int | None = None
+    rounds: int | None = None
+    samples: int | None = None
+    eta: float | None = None
+    queries: int | None = None
+    k: int = 3
+    oracle: str = "annealing"
+    free: str = "default"
+    out_of_domain: str = "refuse"
+
+    def fit(
+        self,
+        table: Any,
+        *,
+        schema: Schema,
+        workload: Workload | Callable[[Schema], Workload] | None = None,
+        directory: str | Path | None = None,
+        resume: bool = False,
+        ledger: str | Path | None = None,
+        progress: Progress = lambda stage, done, total: None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> Release:
+        """Run the game on a table.
+
+        Args:
+            table: a pandas, polars or pyarrow frame, a SciPy sparse 0/1 matrix, or a path.
+            schema: the declared domain of every column to be used.
+            workload: the queries, or a function of the schema as resolved against the table.
+            directory: where the draws are kept while the run lasts, so that it can be resumed.
+            resume: continue the run found there.
+            ledger: a budget ledger that the release is charged to before its first draw.
+        """
+        self._check()
+        source = open_table(table)
+        schema = source.bind(schema)
+        queries = self._workload(schema, workload)
+        progress("reading the table", 0, 0)
+        records = Records.pack(
+            source, schema, queries.literals, _choice(OutOfDomain, self.out_of_domain)
+        )
+        plan = self.plan(records.rows, schema)
+        progress("counting queries", 0, 0)
+        answers = count(records, queries)
+        del records
+        journal = self._journal(directory, resume, schema, queries, plan)
+        source_of_draws = source_for(self.seed)
+        if ledger is not None:
+            _charge(ledger, journal, plan, source_of_draws.private)
+        player = RecordPlayer(
+            queries, make_oracle(self.oracle), free=_choice(Free, self.free), clock=clock
+        )
+        _, transcript = play(
+            QueryPlayer(answers, plan.budget.rows),
+            player,
+            plan.temperatures,
+            plan.draws,
+            source_of_draws,
+            journal=journal,
+            observer=lambda done, total: progress("playing", done, total),
+        )
+        privacy = PrivacyStatement.of(
+            plan.budget.events(transcript.temperatures, transcript.draw_counts),
+            delta=self.delta,
+            rows=plan.budget.rows,
+            neighbours=plan.budget.neighbours,
+            accountant=self.accountant,
+            private=source_of_draws.private,
+        )
+        return Release(
+            schema,
+            queries,
+            transcript,
+            privacy,
+            self._parameters(plan, queries),
+            FrameStyle.of(table),
+        )
+
+    def release(
+        self,
+        table: Any,
+        out: str | Path,
+        *,
+        schema: Schema,
+        workload: str | Path | Workload | Callable[[Schema], Workload] | None = None,
+        resume: bool = False,
+        ledger: str | Path | None = None,
+        overwrite: bool = False,
+        progress: Progress = lambda stage, done, total: None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> Release:
+        """Fit and write the release directory; a run that is killed can be resumed.
+
+        While it lasts, the draws are kept in `OUT.partial`.
+        """
+        path = Path(out)
+        check_free(path, overwrite=overwrite)
+        if isinstance(workload, str | Path):
+            file = workload
+            workload = lambda resolved: read_workload(file, resolved)  # noqa: E731
+        journal = Path(f"{path}.partial")
+        made = self.fit(
+            table,
+            schema=schema,
+            workload=workload,
+            directory=journal,
+            resume=resume,
+            ledger=ledger,
+            progress=progress,
+            clock=clock,
+        )
+        progress("writing the release", 0, 0)
+        made.save(path, overwrite=overwrite)
+        Journal.discard(journal)
+        return made
+
+    def plan(self, rows: int, schema: Schema) -> Plan:
+        """What a run on a table of `rows` rows would do; reads no data."""
+        budget = Budget(
+            self.epsilon,
+            self.delta,
+            self._reference(rows),
+            Neighbours.parse(self.neighbours),
+            self.accountant,
+        )
+        return make_plan(budget, schema, rounds=self.rounds, samples=self.samples, eta=self.eta)
+
+    def _reference(self, rows: int) -> int:
+        if Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE:
+            return rows
+        if self.rows is None:
+            raise ParameterError(
+                "neighbours add-remove keeps the number of rows private: give a public "
+                "reference size with rows"
+            )
+        return self.rows
+
+    def _check(self) -> None:
+        # A budget on a stand-in size: bad parameters are refused before the table is read.
+        Budget(
+            self.epsilon,
+            self.delta,
+            self.rows or 1,
+            Neighbours.parse(self.neighbours),
+            self.accountant,
+        )
+        self._reference(1)
+        make_oracle(self.oracle)
+        _choice(Free, self.free)
+        _choice(OutOfDomain, self.out_of_domain)
+
+    def _workload(
+        self, schema: Schema, workload: Workload | Callable[[Schema], Workload] | None
+    ) -> Workload:
+        if workload is None:
+            return random_marginals(schema, min(self.k, len(schema)), self._query_count())
+        made = workload(schema) if callable(workload) else workload
+        if made.schema != schema:
+            raise QueryError(
+                "the workload was made for another schema; pass a function of the schema instead"
+            )
+        return made
+
+    def _query_count(self) -> int:
+        return DEFAULT_QUERIES if self.queries is None else self.queries
+
+    def _journal(
+        self,
+        directory: str | Path | None,
+        resume: bool,
+        schema: Schema,
+        workload: Workload,
+        plan: Plan,
+    ) -> Journal | NoJournal:
+        if directory is None:
+            return NoJournal()
+        described = json.dumps(schema_to_dict(schema), sort_keys=True)
+        run = {
+            "schema": hashlib.sha256(described.encode()).hexdigest(),
+            "workload": workload.fingerprint,
+            **self._parameters(plan, workload),
+        }
+        open_journal = Journal.resume if resume else Journal.create
+        return open_journal(Path(directory), run)
+
+    def _parameters(self, plan: Plan, workload: Workload) -> dict[str, Any]:
+        return {
+            "player": plan.player,
+            "table_size": plan.budget.rows,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "accountant": self.accountant,
+            "rounds": plan.rounds,
+            "samples": plan.samples,
+            "eta": plan.eta,
+            "queries": len(workload),
+            "oracle": self.oracle,
+            "free": self.free,
+            "seed": self.seed,
+        }
+
+
+def _charge(ledger: str | Path, journal: Journal | NoJournal, plan: Plan, private: bool) -> None:
+    """Enter the run into a ledger; a run that is refused leaves no journal behind."""
+    from dualquery.privacy.ledger import Ledger
+
+    identity = journal.identity if isinstance(journal, Journal) else uuid.uuid4().hex
+    try:
+        Ledger(ledger).reserve(
+            identity, plan.events, neighbours=plan.budget.neighbours, private=private
+        )
+    except DualQueryError:
+        if isinstance(journal, Journal) and not journal.rounds_drawn:
+            journal.remove()
+        raise
+
+
+def _choice(kind: type[Choice], value: str) -> Choice:
+    """A member of a set of options, or an error that lists them."""
+    try:
+        return kind(value)
+    except ValueError:
+        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind.__name__).lstrip("_")
+        raise ParameterError(f"{name} = {value!r}; expected one of {', '.join(kind)}") from None

@@ -1,0 +1,1 @@
+"""The release directory and what can be asked of it. Public side."""

@@ -1,0 +1,164 @@
+"""The release directory: written under a temporary name and renamed, read back and verified."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualquery.errors import DualQueryError, ReleaseError
+from dualquery.frames import decode, write_table
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.workload import Literals, Workload
+from dualquery.release.release import Release
+from dualquery.schema_files import schema_from_dict, schema_to_dict
+from dualquery.transcript import Transcript
+
+FORMAT = 1
+
+
+def check_free(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse an output directory that exists, before any work is done."""
+    if path.exists() and not (overwrite and _is_release(path)):
+        hint = "it is not a release" if overwrite else "choose another name or pass --overwrite"
+        raise ReleaseError(f"output directory {str(path)!r} exists; {hint}")
+
+
+def _is_release(path: Path) -> bool:
+    return (path / "release.json").is_file()
+
+
+def write_release(release: Release, path: Path, *, overwrite: bool = False) -> Path:
+    """Write all files of a release, sync them, and give the directory its name at last."""
+    check_free(path, overwrite=overwrite)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise ReleaseError(f"cannot write {str(path)!r}: {error.strerror}") from None
+    try:
+        _write_files(release, scratch)
+        _sync(scratch)
+        scratch.chmod(0o755)
+        if path.exists():
+            shutil.rmtree(path)
+        scratch.rename(path)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return path
+
+
+def _write_files(release: Release, folder: Path) -> None:
+    from dualquery.report.page import render_page
+
+    workload = release.workload
+    np.savez_compressed(
+        folder / "workload.npz",
+        attribute=workload.literals.attribute,
+        literal_start=workload.literals.start,
+        codes=workload.literals.codes,
+        start=workload.start,
+        terms=workload.terms,
+        is_parity=workload.is_parity,
+    )
+    arrays = release.transcript.to_arrays()
+    np.savez_compressed(folder / "transcript.npz", allow_pickle=False, **arrays)
+    if release.transcript.records is not None:
+        write_table(decode(release.records, release.schema), folder / "records.parquet")
+    (folder / "report.html").write_text(render_page(release), encoding="utf-8")
+    (folder / "release.json").write_text(
+        json.dumps(_description(release, folder), indent=1, ensure_ascii=False) + "\n",
+        encoding="utf-8",
+    )
+
+
+def _description(release: Release, folder: Path) -> dict[str, Any]:
+    from dualquery import __version__
+
+    notes = [one.move.notes for one in release.transcript]
+    return {
+        "format": FORMAT,
+        "package": {"name": "dualquery", "version": __version__},
+        "privacy": release.privacy.to_dict(),
+        "parameters": release.parameters,
+        "source": release.source,
+        "oracle": oracle_summary(release.transcript),
+        "rounds": notes,
+        "schema": schema_to_dict(release.schema),
+        "files": {file.name: _digest(file) for file in sorted(folder.iterdir())},
+    }
+
+
+def oracle_summary(transcript: Transcript) -> dict[str, Any]:
+    """What the oracle achieved over all rounds; it follows from the draws alone."""
+    notes = [one.move.notes for one in transcript if "value" in one.move.notes]
+    if not notes:
+        return {}
+    draws = transcript.draw_counts[: len(notes)]
+    gaps = [
+        (note["bound"] - note["value"]) / count
+        for note, count in zip(notes, draws, strict=True)
+        if note.get("bound") is not None and count
+    ]
+    return {
+        "rounds": len(notes),
+        "proved_optimal": sum(note["status"] == "optimal" for note in notes),
+        "mean_gap": float(np.mean(gaps)) if gaps else None,
+        "seconds": float(sum(note["seconds"] for note in notes)),
+    }
+
+
+def read_release(path: str | Path) -> Release:
+    """Read a release directory and check that its files are the ones that were written."""
+    folder = Path(path)
+    if not _is_release(folder):
+        raise ReleaseError(f"{str(folder)!r} is not a release directory (it has no release.json)")
+    try:
+        content = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ReleaseError(
+                f"{str(folder)!r} has format {content['format']}; "
+                f"this version of dualquery reads format {FORMAT}"
+            )
+        for name, digest in content["files"].items():
+            if not (folder / name).is_file() or _digest(folder / name) != digest:
+                raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
+        return _assemble(folder, content)
+    except DualQueryError:
+        raise
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
+
+
+def _assemble(folder: Path, content: dict[str, Any]) -> Release:
+    schema = schema_from_dict(content["schema"])
+    with np.load(folder / "workload.npz", allow_pickle=False) as stored:
+        literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
+        workload = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
+    with np.load(folder / "transcript.npz", allow_pickle=False) as stored:
+        arrays = dict(stored)
+    return Release(
+        schema,
+        workload,
+        Transcript.from_arrays(arrays, content["rounds"]),
+        PrivacyStatement.from_dict(content["privacy"]),
+        content["parameters"],
+    )
+
+
+def _sync(folder: Path) -> None:
+    for file in folder.iterdir():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
