@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from dualquery.version import __version__
 
 if TYPE_CHECKING:
     from dualquery.errors import DualQueryError
@@ -74,6 +74,7 @@ __all__ = [
     "Release",
     "Schema",
     "Workload",
+    "__version__",
     "all_marginals",
     "format_query",
     "load",

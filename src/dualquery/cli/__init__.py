@@ -39,7 +39,7 @@ def application() -> typer.Typer:
     @app.callback(invoke_without_command=True)
     def options(version: bool = typer.Option(False, "--version", help="Show the version.")) -> None:
         if version:
-            from dualquery import __version__
+            from dualquery.version import __version__
 
             typer.echo(f"dualquery {__version__}")
             raise typer.Exit

@@ -19,6 +19,7 @@ from dualquery.queries.workload import Literals, Workload
 from dualquery.release.release import Release
 from dualquery.schema_files import schema_from_dict, schema_to_dict
 from dualquery.transcript import Transcript
+from dualquery.version import __version__
 
 FORMAT = 1
 
@@ -80,8 +81,6 @@ def _write_files(release: Release, folder: Path) -> None:
 
 
 def _description(release: Release, folder: Path) -> dict[str, Any]:
-    from dualquery import __version__
-
     notes = [one.move.notes for one in release.transcript]
     return {
         "format": FORMAT,
