@@ -54,7 +54,7 @@ def test_privacy_as_json_has_the_five_keys() -> None:
 def test_privacy_as_a_table_names_the_neighbours() -> None:
     shown = run(*ADULT)
     assert "replace-one neighbours" in shown
-    assert "0.288" in shown
+    assert "0.2872" in shown
     assert "replaced" in run(*ADULT, "--neighbours", "add-remove")
 
 

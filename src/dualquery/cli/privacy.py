@@ -38,7 +38,7 @@ def privacy(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"ε at δ = {delta:g}, {unit} neighbours", title_justify="left")
+    table = Table()
     table.add_column("accountant")
     table.add_column("ε", justify="right")
     if statement.replacement:
@@ -47,5 +47,6 @@ def privacy(
         replaced = statement.replacement.get(name)
         table.add_row(name, figure(value), *([] if replaced is None else [figure(replaced)]))
     console = Console()
+    console.print(f"ε at δ = {delta:g}, {unit} neighbours")
     console.print(table)
     console.print(f"μ = {statement.mu:.4g}, ρ = {statement.rho:.4g}; pure holds at δ = 0")

@@ -164,12 +164,12 @@ class PrivacyStatement:
 
 
 def figure(value: float) -> str:
-    """An ε for people: three digits, rounded up, because a promise is never rounded down."""
+    """An ε for people: four digits, rounded up, because a promise is never rounded down."""
     if value == 0.0 or not math.isfinite(value):
         return f"{value:g}"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
     # The guard added to every figure must not push a round number to the next digit.
-    return f"{math.ceil(value / unit * (1.0 - 1e-9)) * unit:.3g}"
+    return f"{math.ceil(value / unit * (1.0 - 1e-9)) * unit:.4g}"
 
 
 def finite(value: float) -> float | None:
