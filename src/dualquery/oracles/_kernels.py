@@ -205,6 +205,13 @@ def compile_core(
         term_start[kept] = n
     literal = literal[:n].copy()
 
+    # Most literals list one slot; knowing it at the occurrence saves the way there.
+    single = np.full(n, -1, np.int32)
+    for o in range(n):
+        l = literal[o]
+        if out_start[l + 1] == out_start[l] + 1:
+            single[o] = literal_slot[out_start[l]]
+
     # From slots back to the occurrences that list them.
     slot_start = np.zeros(slots + 1, np.int32)
     for o in range(n):
@@ -232,6 +239,7 @@ def compile_core(
         term_start[: kept + 1].copy(),
         literal,
         flag[:n].copy(),
+        single,
         occurrence_term[:n].copy(),
         weight[:kept].copy(),
         parity[:kept].copy(),
@@ -246,9 +254,12 @@ def compile_core(
 @numba.njit(cache=True)
 def add_score(core: Any, o: int, amount: int, score: Array) -> None:
     """Credit `amount` to the slots for which occurrence `o` holds (up to a constant)."""
-    l = core.literal[o]
     if core.flag[o]:
         amount = -amount
+    if core.single[o] >= 0:
+        score[core.single[o]] += amount
+        return
+    l = core.literal[o]
     for i in range(core.literal_start[l], core.literal_start[l + 1]):
         score[core.literal_slot[i]] += amount
 
@@ -256,6 +267,8 @@ def add_score(core: Any, o: int, amount: int, score: Array) -> None:
 @numba.njit(cache=True)
 def lists(core: Any, o: int, at: int) -> bool:
     """Whether occurrence `o` lists slot `at`."""
+    if core.single[o] >= 0:
+        return bool(core.single[o] == at)
     l = core.literal[o]
     for i in range(core.literal_start[l], core.literal_start[l + 1]):
         if core.literal_slot[i] == at:
@@ -438,7 +451,7 @@ def anneal(
     variables: Array,
     terms: Array,
     starts: Array,
-    restarts: int,
+    runs: int,
     sweeps: int,
     hot: float,
     cold: float,
@@ -450,8 +463,9 @@ def anneal(
 ) -> Any:
     """Anneal some variables, leave the best slots found in `slot`, return the terms' value.
 
-    The first runs begin at the rows of `starts` and are half as hot; the others begin at
-    random slots.
+    The first run begins at `slot` as it comes, the next ones at the rows of `starts`, later
+    ones in turn at random slots and at the best so far; all but the random ones begin at
+    half the heat, so that what they start from is not wiped out.
     """
     state = np.uint64(seed) | np.uint64(1)
     # −log of a uniform variable, tabulated: acceptance costs one read instead of one log.
@@ -460,18 +474,23 @@ def anneal(
         chance[i] = -np.log((i + 0.5) / 4096)
     best = np.empty(len(variables), np.int32)
     best_value: Any = np.int64(-(2**62))
-    for run in range(max(restarts, len(starts))):
-        for v in variables:
-            if run < len(starts):
-                slot[v] = starts[run, v]
-            else:
+    for run in range(runs):
+        heat = hot / 2
+        if 0 < run <= len(starts):
+            for v in variables:
+                slot[v] = starts[run - 1, v]
+        elif run > 0 and (run - len(starts)) % 2 == 0:
+            for i in range(len(variables)):
+                slot[variables[i]] = best[i]
+        elif run > 0:
+            heat = hot
+            for v in variables:
                 state ^= state << np.uint64(13)
                 state ^= state >> np.uint64(7)
                 state ^= state << np.uint64(17)
                 width = np.uint64(core.first[v + 1] - core.first[v])
                 slot[v] = core.first[v] + np.int32((state >> np.uint64(20)) % width)
         value = load_state(core, variables, terms, slot, miss, mark, score)
-        heat = hot / 2 if run < len(starts) else hot
         cooling = (cold / heat) ** (1.0 / max(sweeps - 1, 1))
         for _ in range(sweeps):
             limit = -heat * chance[0]

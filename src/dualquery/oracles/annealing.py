@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dualquery.errors import ParameterError
 from dualquery.oracles.core import Int32, decode, encode
 from dualquery.oracles.oracle import Record, Response, respond
 from dualquery.oracles.problem import Problem
@@ -21,15 +22,25 @@ from dualquery.oracles.reduction.reduce import search_state
 
 @dataclass(frozen=True)
 class Annealing:
-    """Many short annealing runs, each cooled from `hot` to `cold` and then descended.
+    """Several annealing runs on each part, each cooled from `hot` to `cold`, then descended.
 
-    The budget is counted in sweeps, not in seconds, so that a seeded run repeats.
+    The budget is counted in sweeps, not in seconds, so that a seeded run repeats. Small
+    parts do best with many short runs, large ones with few long ones; without `sweeps` a
+    run has one sweep for every six slots of its part, within 25 and 300.
     """
 
-    restarts: int = 60
-    sweeps: int = 25
-    hot: float = 1.0
+    runs: int = 8
+    sweeps: int | None = None
+    hot: float = 0.6
     cold: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.runs < 1:
+            raise ParameterError(f"Expected runs={self.runs} >= 1")
+        if self.sweeps is not None and self.sweeps < 1:
+            raise ParameterError(f"Expected sweeps={self.sweeps} >= 1")
+        if not 0 < self.cold <= self.hot:
+            raise ParameterError(f"Expected 0 < cold={self.cold} <= hot={self.hot}")
 
     @property
     def name(self) -> str:
@@ -62,18 +73,23 @@ def anneal_parts(
     slots = reduction.slots.copy()
     if reduction.parts:
         rest = reduction.rest
-        starts = np.empty((len(warm_starts), rest.variables), dtype=np.int32)
-        for row, full in enumerate(encode(reduction.core, warm_starts)):
+        recent = list(warm_starts)[-max(budget.runs // 2 - 1, 1) :]
+        starts = np.empty((len(recent), rest.variables), dtype=np.int32)
+        for row, full in enumerate(encode(reduction.core, recent)):
             starts[row] = reduction.project(full)
         state = search_state(rest)
         for part in reduction.parts:
+            sweeps = budget.sweeps
+            if sweeps is None:
+                width = int(np.diff(rest.first)[part.variables].sum())
+                sweeps = min(max(width // 6, 25), 300)
             _kernels.anneal(
                 rest,
                 part.variables,
                 part.terms,
                 starts,
-                budget.restarts,
-                budget.sweeps,
+                budget.runs,
+                sweeps,
                 budget.hot,
                 budget.cold,
                 int(generator.integers(2**62)),

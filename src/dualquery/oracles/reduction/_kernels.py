@@ -13,6 +13,10 @@ Array = Any
 @numba.njit(cache=True)
 def credit(core: Any, o: int, low: int, high: int, lo: Array, hi: Array) -> None:
     """Add a range to what the slots listed by occurrence `o` can gain."""
+    if core.single[o] >= 0:
+        lo[core.single[o]] += low
+        hi[core.single[o]] += high
+        return
     l = core.literal[o]
     for i in range(core.literal_start[l], core.literal_start[l + 1]):
         lo[core.literal_slot[i]] += low
@@ -87,14 +91,20 @@ def persist(core: Any) -> Any:
             continue
         best = -1
         for i in range(core.first[v], core.first[v + 1]):
-            if alive[i] and (
-                best < 0 or lo[i] > lo[best] or (lo[i] == lo[best] and i == core.home[v])
+            if not alive[i]:
+                continue
+            # Of slots with the same least gain the one that may gain more can never be
+            # beaten by the other; where both ends agree it is a tie, and home has it.
+            if (
+                best < 0
+                or lo[i] > lo[best]
+                or (lo[i] == lo[best] and hi[i] > hi[best])
+                or (lo[i] == lo[best] and hi[i] == hi[best] and i == core.home[v])
             ):
                 best = i
         found = 0
         for i in range(core.first[v], core.first[v + 1]):
             if alive[i] and i != best and hi[i] <= lo[best]:
-                # A tie with the default is the default's, if it never does worse.
                 alive[i] = 0
                 count[v] -= 1
                 for at in range(core.slot_start[i], core.slot_start[i + 1]):

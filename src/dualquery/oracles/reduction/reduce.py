@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +124,7 @@ def _pass(core: Core) -> Stage | None:
     arrays = _kernels.restrict(core, alive, is_open, term_open, odd)
     sizes, chosen = arrays[7], arrays[9]
     constant = core.constant + int(_kernels.settled_value(core, chosen, term_open))
-    rest = build(*arrays[:9], constant=constant, penalty=core.penalty)
+    arguments: list[Any] = [*arrays[:9], constant, core.penalty]
+    rest = build(*arguments)
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     return Stage(core, np.flatnonzero(alive).astype(np.int32), start, chosen, rest)

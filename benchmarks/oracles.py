@@ -1,0 +1,211 @@
+"""How good and how fast the oracles are on the rounds of real games.
+
+    python -m benchmarks.oracles                   every instance, the open oracles
+    python -m benchmarks.oracles --only adult kdd99 --oracles annealing highs
+    python -m benchmarks.oracles --json FILE       the rows as JSON
+
+Instances are built on the spot from fixed seeds by playing the plain game; the data sets
+come from DUALQUERY_DATA (or ../shared/data) and are passed over where they are absent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualquery.oracles import Problem, available, oracle
+from dualquery.queries.generators import random_marginals
+from dualquery.queries.workload import Workload
+from dualquery.schema import Attribute, Schema
+
+DATA = Path(os.environ.get("DUALQUERY_DATA", "../shared/data"))
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One round of one game: what was drawn, and the records played before."""
+
+    name: str
+    workload: Workload
+    queries: np.ndarray
+    signs: np.ndarray
+    earlier: tuple[np.ndarray, ...]
+
+    def problem(self) -> Problem:
+        return Problem.of(self.workload, self.queries, self.signs)
+
+
+# Data: answers to a workload, from a table or from independent columns
+
+
+def numeric(name: str, top: float, bins: int) -> Attribute:
+    return Attribute.numeric(name, [top * i / bins for i in range(bins + 1)])
+
+
+def adult() -> tuple[Schema, np.ndarray]:
+    bins = {
+        "age": (100, 20),
+        "fnlwgt": (1_600_000, 20),
+        "education_num": (100, 10),
+        "capital_gain": (100_000, 10),
+        "capital_loss": (5_000, 10),
+        "hours_per_week": (100, 10),
+    }
+    return discretise(DATA / "adult.csv.gz", bins, step=1)
+
+
+def kdd99() -> tuple[Schema, np.ndarray]:
+    bins: dict[str, tuple[float, int]] = {
+        "duration": (60_000, 20),
+        "src_bytes": (700_000_000, 20),
+        "dst_bytes": (6_000_000, 20),
+        "hot": (30, 10),
+        "num_compromised": (900, 10),
+        "num_root": (1_000, 5),
+        "num_file_creations": (30, 5),
+        "num_access_files": (10, 5),
+        "count": (600, 10),
+        "srv_count": (600, 10),
+        "dst_host_count": (255, 10),
+        "dst_host_srv_count": (255, 10),
+        "*rate": (1, 10),
+    }
+    return discretise(DATA / "kdd99.csv.gz", bins, step=8)
+
+
+def discretise(
+    path: Path, bins: dict[str, tuple[float, int]], step: int
+) -> tuple[Schema, np.ndarray]:
+    """Codes of every `step`-th row, numeric columns in equal bins clamped to their range."""
+    from pyarrow import csv
+
+    table = csv.read_csv(path)
+    attributes, columns = [], []
+    for name in table.column_names:
+        if name == "label":
+            continue
+        cells = table.column(name).to_numpy()[::step]
+        found = bins.get(name) or (bins.get("*rate") if name.endswith("rate") else None)
+        if found:
+            top, count = found
+            attributes.append(numeric(name, top, count))
+            columns.append(np.clip((cells / top * count).astype(int), 0, count - 1))
+        else:
+            values, codes = np.unique(cells, return_inverse=True)
+            attributes.append(Attribute.categorical(name, [str(value) for value in values]))
+            columns.append(codes)
+    return Schema(tuple(attributes)), np.stack(columns, axis=1).astype(np.int32)
+
+
+def answers(workload: Workload, codes: np.ndarray) -> np.ndarray:
+    """The share of rows that satisfy each conjunction (one code a literal)."""
+    literals = workload.literals
+    held = codes[:, literals.attribute] == literals.codes
+    bits = np.packbits(held.T, axis=1)
+    terms = workload.terms.reshape(len(workload), -1)
+    counts = np.empty(len(workload))
+    tail = np.packbits(np.ones(len(codes), bool))
+    for first in range(0, len(workload), 2000):
+        part = terms[first : first + 2000]
+        rows = np.broadcast_to(tail, (len(part), len(tail))).copy()
+        for column in part.T:
+            rows &= bits[column >> 1] ^ (255 * (column & 1)).astype(np.uint8)[:, None]
+        counts[first : first + 2000] = np.bitwise_count(rows).sum(axis=1)
+    return counts / len(codes)
+
+
+def independent(workload: Workload, bias: np.ndarray) -> np.ndarray:
+    """Answers where attribute i is on with probability bias[i], independently."""
+    terms = workload.terms.reshape(len(workload), -1)
+    on = bias[workload.literals.attribute[terms >> 1]]
+    return np.where(terms & 1, 1 - on, on).prod(axis=1)
+
+
+# The plain game
+
+
+def play(
+    name: str,
+    workload: Workload,
+    truth: np.ndarray,
+    eta: float,
+    samples: int,
+    rounds: int,
+    wanted: Sequence[int],
+    seed: int,
+) -> Iterator[Instance]:
+    """Play the game and stop at the rounds that are wanted."""
+    generator = np.random.default_rng(seed)
+    player = oracle("annealing")
+    played = np.zeros(len(workload))
+    records: list[np.ndarray] = []
+    literals, terms = workload.literals, workload.terms.reshape(len(workload), -1)
+    for t in range(1, max(wanted) + 1):
+        exponent = eta * ((t - 1) * truth - played)
+        weights = np.exp(np.concatenate([exponent, -exponent]) - np.abs(exponent).max())
+        cumulative = np.cumsum(weights)
+        drawn = np.searchsorted(cumulative, generator.random(samples) * cumulative[-1])
+        queries, signs = drawn % len(workload), np.where(drawn < len(workload), 1, -1)
+        if t in wanted:
+            yield Instance(
+                f"{name}/{t}", workload, queries, signs.astype(np.int8), tuple(records[-5:])
+            )
+        response = player(
+            Problem.of(workload, queries, signs), warm_starts=records[-5:], generator=generator
+        )
+        records.append(response.record)
+        held = response.record[literals.attribute] == literals.codes
+        played += (held[terms >> 1] != (terms & 1)).all(axis=1)
+
+
+def table_game(load: Callable[[], tuple[Schema, np.ndarray]], name: str, rounds: int) -> Any:
+    if not (DATA / f"{name}.csv.gz").exists():
+        return
+    schema, codes = load()
+    workload = random_marginals(schema, 3, 100_000, seed=1)
+    wanted = [3, 10, rounds // 2, rounds]
+    yield from play(name, workload, answers(workload, codes), 2.0, 1000, rounds, wanted, seed=2)
+
+
+def binary_schema(d: int) -> Schema:
+    return Schema(tuple(Attribute.binary(f"x{i}") for i in range(d)))
+
+
+def biased_game(d: int, eta: float, samples: int, rounds: int) -> Iterator[Instance]:
+    workload = random_marginals(binary_schema(d), 3, 100_000, seed=1)
+    bias = np.random.default_rng(3).random(d)
+    truth = independent(workload, bias)
+    wanted = [3, 10, rounds // 2, rounds]
+    yield from play(f"biased-{d}", workload, truth, eta, samples, rounds, wanted, seed=2)
+
+
+def ratings_game(d: int = 17_770, rounds: int = 57) -> Iterator[Instance]:
+    """Positive queries on columns whose popularity falls like a power of their rank."""
+    generator = np.random.default_rng(4)
+    bias = np.minimum(0.6, 12.0 / (np.arange(d) + 20.0))
+    schema = binary_schema(d)
+    marginals = random_marginals(schema, 3, 100_000, seed=1)
+    terms = marginals.terms & ~np.int32(1)
+    workload = Workload(schema, marginals.literals, marginals.start, terms, marginals.is_parity)
+    bias = generator.permutation(bias)
+    wanted = [3, 10, rounds // 2, rounds]
+    truth = independent(workload, bias)
+    yield from play("ratings", workload, truth, 2.0, 5000, rounds, wanted, seed=2)
+
+
+GAMES: dict[str, Callable[[], Iterator[Instance]]] = {
+    "adult": lambda: table_game(adult, "adult", 16),
+    "kdd99": lambda: table_game(kdd99, "kdd99", 99),
+    "ratings": ratings_game,
+    "biased-1000": lambda: biased_game(1_000, 0.4, 3_000, 60),
+    "biased-64000": lambda: biased_game(64_000, 0.4, 20_000, 40),
+    "biased-512000": lambda: biased_game(512_000, 0.4, 50_000, 28),
+}
