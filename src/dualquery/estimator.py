@@ -7,6 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -106,22 +107,22 @@ class DualQuery:
         progress("counting queries", 0, 0)
         answers = count(records, queries)
         del records
-        journal = self._journal(directory, resume, schema, queries, plan)
         source_of_draws = source_for(self.seed)
-        if ledger is not None:
-            _charge(ledger, journal, plan, source_of_draws.private)
         player = RecordPlayer(
             queries, make_oracle(self.oracle), free=_choice(Free, self.free), clock=clock
         )
-        _, transcript = play(
-            QueryPlayer(answers, plan.budget.rows),
-            player,
-            plan.temperatures,
-            plan.draws,
-            source_of_draws,
-            journal=journal,
-            observer=lambda done, total: progress("playing", done, total),
-        )
+        with closing(self._journal(directory, resume, schema, queries, plan)) as journal:
+            if ledger is not None:
+                _charge(ledger, journal, plan, source_of_draws.private)
+            _, transcript = play(
+                QueryPlayer(answers, plan.budget.rows),
+                player,
+                plan.temperatures,
+                plan.draws,
+                source_of_draws,
+                journal=journal,
+                observer=lambda done, total: progress("playing", done, total),
+            )
         privacy = PrivacyStatement.of(
             plan.budget.events(transcript.temperatures, transcript.draw_counts),
             delta=self.delta,

@@ -134,7 +134,7 @@ def save_schema(schema: Schema, path: str | Path, header: Iterable[str] = ()) ->
 
 
 def _key(name: str) -> str:
-    return name if _BARE_KEY.match(name) else json.dumps(name)
+    return name if _BARE_KEY.match(name) else _literal(name)
 
 
 def _literal(value: Value | list[Value]) -> str:
@@ -142,5 +142,5 @@ def _literal(value: Value | list[Value]) -> str:
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     if isinstance(value, float) and not math.isfinite(value):
         raise SchemaError(f"{value!r} cannot stand in a schema file")
-    # JSON and TOML agree on strings, numbers and booleans, but for DEL and lone surrogates.
-    return json.dumps(value, ensure_ascii=True)
+    # JSON and TOML agree on strings, numbers and booleans, but for DEL, which TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -44,6 +44,8 @@ class NoJournal:
 
     def write_move(self, number: int, move: Move) -> None: ...
 
+    def close(self) -> None: ...
+
 
 class Journal:
     """Draws and moves of one run in a directory of its own."""

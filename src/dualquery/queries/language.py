@@ -373,4 +373,4 @@ def _quote(text: str) -> str:
     """The text as it is where one word token reads it back, else in double quotes."""
     match = _TOKEN.match(text)
     plain = match is not None and match.lastgroup == "word" and match.group("word") == text
-    return text if plain and text not in ("in", "is", "not") else json.dumps(text)
+    return text if plain and text not in ("in", "is", "not") else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,144 @@
+"""The game against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dualquery.errors import ParameterError
+from dualquery.estimator import DualQuery
+from dualquery.game.loop import play
+from dualquery.game.plan import make_plan
+from dualquery.game.query_player import QueryPlayer
+from dualquery.game.record_player import Free, RecordPlayer
+from dualquery.oracles.registry import oracle
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sources import SeededSource
+from dualquery.queries import random_marginals
+from dualquery.queries.counting import Answers
+from dualquery.queries.evaluation import mean_answers
+from dualquery.schema import Attribute, Schema
+
+
+def test_the_query_player_draws_by_the_formula() -> None:
+    """Frequencies of many draws against exp(±β(q(D) − a)), computed here by hand."""
+    counts, rows = np.array([10, 40, 90, 50]), 100
+    played = np.array([0.5, 0.4, 0.6, 0.5])
+    draws = QueryPlayer(Answers(counts, rows)).draw(4.0, played, 200_000, SeededSource(1))
+    exponent = 4.0 * (counts / rows - played)
+    weights = np.exp(np.concatenate([exponent, -exponent]))
+    found = np.bincount(draws.queries + 4 * draws.negated, minlength=8) / 200_000
+    np.testing.assert_allclose(found, weights / weights.sum(), atol=0.005)
+
+
+def test_the_add_remove_weights_use_negated_counts() -> None:
+    """Under add-remove, q̄ has the score (|D| − c)/n0, whatever n0 is."""
+    counts, rows, reference = np.array([10, 70]), 100, 160
+    played = np.array([0.3, 0.2])
+    player = QueryPlayer(Answers(counts, rows), reference)
+    draws = player.draw(3.0, played, 200_000, SeededSource(2))
+    plain = 3.0 * (counts / reference - played)
+    negated = 3.0 * ((rows - counts) / reference - (1 - played))
+    weights = np.exp(np.concatenate([plain, negated]))
+    found = np.bincount(draws.queries + 2 * draws.negated, minlength=4) / 200_000
+    np.testing.assert_allclose(found, weights / weights.sum(), atol=0.005)
+
+
+def test_rounds_are_drawn_against_the_mean_of_the_records(schema: Schema) -> None:
+    workload = random_marginals(schema, 2, 50)
+    seen = []
+
+    class Watching(QueryPlayer):
+        def draw(self, temperature, played, samples, source):
+            seen.append((temperature, played.copy()))
+            return super().draw(temperature, played, samples, source)
+
+    player = RecordPlayer(workload, oracle("annealing"))
+    answers = Answers(np.full(50, 30), 100)
+    state, transcript = play(
+        Watching(answers), player, 2.0 * np.arange(5), np.full(5, 40), SeededSource(3)
+    )
+    records = transcript.records
+    assert records.shape == (5, len(schema))
+    assert (records >= 0).all()
+    assert (records < schema.sizes).all()
+    for number, (temperature, played) in enumerate(seen):
+        assert temperature == 2.0 * number
+        expected = mean_answers(workload, records[:number]) if number else np.zeros(50)
+        np.testing.assert_allclose(played, expected)
+    np.testing.assert_allclose(player.answers(state), mean_answers(workload, records))
+
+
+@pytest.mark.parametrize("free", list(Free))
+def test_free_attributes(free: Free) -> None:
+    schema = Schema(
+        tuple(Attribute.categorical(f"a{i}", ["x", "y", "z"], default="y") for i in range(40))
+    )
+    workload = random_marginals(schema, 1, 1)
+    player = RecordPlayer(workload, oracle("annealing"), free=free)
+    _, transcript = play(
+        QueryPlayer(Answers(np.array([5]), 10)),
+        player,
+        np.arange(2.0),
+        np.full(2, 3),
+        SeededSource(0),
+    )
+    used = int(workload.literals.attribute[0])
+    idle = np.delete(transcript.records, used, axis=1)
+    expected = {Free.ZERO: {0}, Free.DEFAULT: {1}, Free.RANDOM: {0, 1, 2}}[free]
+    assert set(idle.ravel().tolist()) == expected
+
+
+def test_the_events_of_plan_and_transcript_agree(schema: Schema, rows: pa.Table) -> None:
+    job = DualQuery(epsilon=1.0, delta=1e-3, queries=200, seed=1)
+    plan = job.plan(rows.num_rows, schema)
+    made = job.fit(rows, schema=schema)
+    after = Events.of(
+        made.transcript.temperatures, made.transcript.draw_counts, rows.num_rows
+    )
+    assert plan.events == after
+    assert made.privacy.epsilon <= 1.0
+    assert made.privacy.by_accountant == plan.epsilon
+
+
+def test_errors_shrink_with_the_budget(schema: Schema, rows: pa.Table) -> None:
+    from dualquery.evaluation import evaluate
+
+    found = []
+    for epsilon in (0.5, 50.0):
+        job = DualQuery(epsilon=epsilon, delta=1e-3, queries=2000, seed=1)
+        found.append(evaluate(job.fit(rows, schema=schema), rows).errors.average_error)
+    assert found[1] < 0.5 * found[0]
+
+
+class TestPlan:
+    def test_fewer_rounds_than_samples_allow(self, schema: Schema) -> None:
+        for rows in (200, 5_000, 100_000, 10_000_000):
+            plan = make_plan(Budget(1.0, 1e-6, rows), schema)
+            assert 2 <= plan.rounds <= 400
+            assert plan.samples >= 10
+            assert plan.epsilon["gaussian"] <= 1.0
+
+    def test_two_of_three(self, schema: Schema) -> None:
+        budget = Budget(1.0, 1e-6, 30_000)
+        assert make_plan(budget, schema, rounds=30, samples=100).eta > 0
+        assert make_plan(budget, schema, rounds=30).eta == 2.0
+        with pytest.raises(ParameterError, match="more than epsilon=1"):
+            make_plan(budget, schema, rounds=500, samples=1000, eta=9.0)
+
+    def test_a_budget_too_small_says_what_would_do(self, schema: Schema) -> None:
+        with pytest.raises(ParameterError, match=r"epsilon=.* would be enough"):
+            make_plan(Budget(1e-4, 1e-6, 50), schema)
+
+    def test_add_remove_needs_a_reference(self, schema: Schema, rows: pa.Table) -> None:
+        job = DualQuery(epsilon=1.0, delta=1e-3, neighbours="add-remove")
+        with pytest.raises(ParameterError, match="public reference size"):
+            job.fit(rows, schema=schema)
+        job = DualQuery(epsilon=1.0, delta=1e-3, neighbours="add-remove", rows=900, queries=50)
+        made = job.fit(rows, schema=schema)
+        assert made.privacy.rows == 900
+        assert made.privacy.neighbours is Neighbours.ADD_REMOVE
+        assert "1000" not in str(made.summary())

@@ -1,0 +1,139 @@
+"""A run that dies goes on with the draws it had, and a finished one is whole."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dualquery.errors import ReleaseError
+from dualquery.estimator import DualQuery
+from dualquery.game.journal import Journal
+from dualquery.privacy.sampler import Draws
+from dualquery.schema import Schema
+from dualquery.transcript import Move
+
+JOB = DualQuery(epsilon=2.0, delta=1e-3, rounds=6, samples=20, eta=3.0, queries=300, seed=4)
+
+
+class Killed(Exception):
+    pass
+
+
+def killed_after(calls: int):
+    """A progress observer that stops the run after so many calls."""
+    seen = []
+
+    def observer(stage: str, done: int, total: int) -> None:
+        seen.append(stage)
+        if len(seen) > calls:
+            raise Killed
+
+    return observer
+
+
+def release_files(folder) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def still() -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_a_killed_run_resumes_to_the_same_release(
+    tmp_path, schema: Schema, rows: pa.Table, calls: int
+) -> None:
+    whole = tmp_path / "whole"
+    JOB.release(rows, whole, schema=schema, clock=still)
+    out = tmp_path / "out"
+    with pytest.raises(Killed):
+        JOB.release(rows, out, schema=schema, progress=killed_after(calls), clock=still)
+    assert not out.exists()
+    begun = (tmp_path / "out.partial").exists()
+    JOB.release(rows, out, schema=schema, resume=begun, clock=still)
+    assert release_files(out) == release_files(whole)
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_resumed_draws_are_not_drawn_again(tmp_path, schema: Schema, rows: pa.Table) -> None:
+    """Without a seed a second drawing would differ; what is on disk must be what is released."""
+    job = DualQuery(epsilon=2.0, delta=1e-3, rounds=6, samples=20, eta=3.0, queries=300)
+    out = tmp_path / "out"
+    with pytest.raises(Killed):
+        job.release(rows, out, schema=schema, progress=killed_after(5))
+    with pytest.raises(Killed):  # once more, in between
+        job.release(rows, out, schema=schema, progress=killed_after(6), resume=True)
+    run = json.loads((tmp_path / "out.partial" / "run.json").read_text())["run"]
+    journal = Journal.resume(tmp_path / "out.partial", run)
+    kept = [journal.draws(number) for number in range(journal.rounds_drawn)]
+    journal.close()
+    assert len(kept) >= 3
+    made = job.release(rows, out, schema=schema, resume=True)
+    for drawn, played in zip(kept, made.transcript, strict=False):
+        np.testing.assert_array_equal(drawn.queries, played.draws.queries)
+        np.testing.assert_array_equal(drawn.negated, played.draws.negated)
+
+
+def test_a_torn_frame_was_never_used_and_is_cut_off(tmp_path) -> None:
+    run = {"rounds": 2}
+    journal = Journal.create(tmp_path / "j", run)
+    draws = Draws(np.array([3, 1]), np.array([True, False]))
+    journal.write_draws(0, draws)
+    journal.write_move(0, Move({"record": np.array([1, 2])}, {"value": 1}))
+    journal.write_draws(1, draws)
+    journal.close()
+    file = tmp_path / "j" / "rounds.bin"
+    whole = file.read_bytes()
+    for cut in range(1, 400, 7):
+        file.write_bytes(whole[:-cut])
+        again = Journal.resume(tmp_path / "j", run)
+        assert again.draws(1) is None
+        assert again.draws(0) is not None
+        assert again.move(0).notes == {"value": 1}
+        again.write_draws(1, draws)
+        again.close()
+        assert file.read_bytes() == whole
+    damaged = bytearray(whole)
+    damaged[-1] ^= 1
+    file.write_bytes(bytes(damaged))
+    again = Journal.resume(tmp_path / "j", run)
+    assert again.draws(1) is None
+    again.close()
+
+
+def test_two_processes_cannot_share_a_journal(tmp_path) -> None:
+    journal = Journal.create(tmp_path / "j", {})
+    with pytest.raises(ReleaseError, match="another process"):
+        Journal.resume(tmp_path / "j", {})
+    journal.close()
+    Journal.resume(tmp_path / "j", {}).close()
+
+
+def test_resuming_something_else_is_refused(tmp_path, schema: Schema, rows: pa.Table) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(Killed):
+        JOB.release(rows, out, schema=schema, progress=killed_after(4))
+    with pytest.raises(ReleaseError, match="unfinished run; continue it with --resume"):
+        JOB.release(rows, out, schema=schema)
+    for changed, table, reason in (
+        (JOB, rows.slice(1), "another table size: the run began with 1000, now it is 999"),
+        (DualQuery(**{**vars(JOB), "rounds": 5}), rows, "another rounds"),
+        (DualQuery(**{**vars(JOB), "queries": 301}), rows, "another queries"),
+        (DualQuery(**{**vars(JOB), "seed": 5}), rows, "another seed"),
+        (DualQuery(**{**vars(JOB), "k": 2}), rows, "another workload"),
+    ):
+        with pytest.raises(ReleaseError, match=reason):
+            changed.release(table, out, schema=schema, resume=True)
+    fewer = Schema(schema.attributes[:-1])
+    with pytest.raises(ReleaseError, match="another schema"):
+        JOB.release(rows, out, schema=fewer, resume=True)
+    JOB.release(rows, out, schema=schema, resume=True)
+
+
+def test_nothing_to_resume(tmp_path, schema: Schema, rows: pa.Table) -> None:
+    with pytest.raises(ReleaseError, match="no unfinished run"):
+        JOB.release(rows, tmp_path / "out", schema=schema, resume=True)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,60 @@
+"""Hypothesis strategies for schemas, queries and records."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dualquery.queries.query import Literal, Query
+from dualquery.schema import Attribute, Schema
+
+names = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\x7f"),
+    min_size=1,
+    max_size=8,
+).filter(lambda text: text.strip() == text)
+
+
+@st.composite
+def attributes(draw: st.DrawFn, name: str | None = None) -> Attribute:
+    name = draw(names) if name is None else name
+    missing = draw(st.booleans())
+    kind = draw(st.sampled_from(["values", "numbers", "edges", "integers", "binary"]))
+    if kind == "binary":
+        return Attribute.binary(name, missing=missing)
+    if kind == "values":
+        values = draw(st.lists(names, min_size=1, max_size=5, unique=True))
+        return Attribute.categorical(name, values, missing=missing, ordered=draw(st.booleans()))
+    if kind == "numbers":
+        values = draw(st.lists(st.integers(-50, 50), min_size=1, max_size=6, unique=True))
+        return Attribute.categorical(name, values, missing=missing)
+    number = st.integers(-1000, 1000) if kind == "integers" else st.floats(-1e3, 1e3, width=32)
+    edges = sorted(draw(st.lists(number, min_size=2, max_size=6, unique=True)))
+    return Attribute.numeric(name, edges, missing=missing)
+
+
+@st.composite
+def schemas(draw: st.DrawFn, most: int = 5) -> Schema:
+    chosen = draw(st.lists(names, min_size=1, max_size=most, unique=True))
+    return Schema(tuple(draw(attributes(name)) for name in chosen))
+
+
+@st.composite
+def queries(draw: st.DrawFn, schema: Schema) -> Query:
+    kind = draw(st.sampled_from(["conjunction", "parity"]))
+    positions = draw(
+        st.lists(st.integers(0, len(schema) - 1), min_size=1, max_size=len(schema), unique=True)
+    )
+    literals = []
+    for position in positions:
+        size = int(schema.sizes[position])
+        codes = draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=size))
+        literals.append(Literal(position, tuple(sorted(codes)), draw(st.booleans())))
+    return Query(kind, tuple(literals))
+
+
+@st.composite
+def code_matrices(draw: st.DrawFn, schema: Schema, most: int = 30) -> np.ndarray:
+    rows = draw(st.integers(1, most))
+    seed = draw(st.integers(0, 2**32 - 1))
+    return np.random.default_rng(seed).integers(0, schema.sizes, (rows, len(schema)), np.int32)

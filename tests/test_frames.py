@@ -1,0 +1,173 @@
+"""Cells to codes and back, through every kind of frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualquery.encoding import OutOfDomain, encode_column
+from dualquery.errors import TableError
+from dualquery.frames import FrameStyle, decode, decode_column, write_table
+from dualquery.schema import Attribute, Schema
+from dualquery.table import open_table
+from tests.strategies import code_matrices, schemas
+
+
+@given(st.data())
+def test_decode_then_encode_gives_the_codes_back(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    codes = data.draw(code_matrices(schema))
+    generator = data.draw(st.sampled_from([None, np.random.default_rng(0)]))
+    table = decode(codes, schema, generator)
+    assert table.column_names == list(schema.names)
+    for position, attribute in enumerate(schema.attributes):
+        found = encode_column(table.column(position), attribute)
+        np.testing.assert_array_equal(found, codes[:, position])
+
+
+@given(st.data())
+def test_a_bin_decodes_to_a_value_inside_it(data: st.DataObject) -> None:
+    edges = sorted(data.draw(st.lists(st.integers(-99, 99), min_size=2, max_size=5, unique=True)))
+    attribute = Attribute.numeric("x", edges)
+    codes = np.arange(attribute.size)
+    cells = decode_column(codes, attribute, np.random.default_rng(1)).to_numpy()
+    assert cells.dtype == np.int64
+    assert (cells >= edges[:-1]).all()
+    assert (cells < edges[1:]).all()
+
+
+BACKENDS = {
+    "pandas": lambda table: table.to_pandas(),
+    "polars": pl.from_arrow,
+    "pyarrow": lambda table: table,
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_same_kind_of_frame_comes_back(backend, schema: Schema, rows: pa.Table) -> None:
+    frame = BACKENDS[backend](rows)
+    source = open_table(frame)
+    bound = source.bind(schema)
+    block = next(iter(source.blocks(bound, range(len(bound)), OutOfDomain.REFUSE)))
+    codes = np.column_stack([block.codes(a) for a in range(len(bound))])
+    back = FrameStyle.of(frame).frame(decode(codes, bound))
+    assert type(back) is type(frame)
+    assert list(back.columns if backend != "pyarrow" else back.column_names) == list(
+        frame.columns if backend != "pyarrow" else frame.column_names
+    )
+    if backend == "pyarrow":
+        assert back.schema == frame.schema
+    elif backend == "polars":
+        assert back.schema == frame.schema
+    else:
+        assert back.dtypes.equals(frame.dtypes)
+    again = open_table(back)
+    block = next(iter(again.blocks(bound, range(len(bound)), OutOfDomain.REFUSE)))
+    np.testing.assert_array_equal(
+        codes, np.column_stack([block.codes(a) for a in range(len(bound))])
+    )
+
+
+def test_column_types_of_pandas_are_kept() -> None:
+    schema = Schema(
+        (
+            Attribute.binary("flag"),
+            Attribute.numeric("age", [0, 50, 100]),
+            Attribute.categorical("city", ["x", "y"]),
+            Attribute.categorical("level", [1, 2, 3]),
+        )
+    )
+    frame = pd.DataFrame(
+        {
+            "flag": pd.array([True, False, True], dtype="bool"),
+            "age": pd.array([1.5, 50.0, 99.0], dtype="float32"),
+            "city": pd.Categorical(["x", "y", "x"]),
+            "level": pd.array([1, 3, 2], dtype="Int8"),
+        }
+    )
+    codes = np.array([[1, 0, 0, 0], [0, 1, 1, 2]], dtype=np.int32)
+    back = FrameStyle.of(frame).frame(decode(codes, schema))
+    assert back.dtypes.equals(frame.dtypes)
+    assert back["flag"].tolist() == [True, False]
+    assert back["city"].tolist() == ["x", "y"]
+
+
+def test_equal_cells_of_other_types_are_the_same_value() -> None:
+    binary = Attribute.binary("b")
+    for cells in ([0, 1], [0.0, 1.0], ["0", "1"], [False, True], ["false", "true"]):
+        assert encode_column(pa.array(cells), binary).tolist() == [0, 1]
+    levels = Attribute.categorical("l", [1, 2])
+    assert encode_column(pa.array([2.0, 1.0]), levels).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "cells", "message"),
+    [
+        (Attribute.categorical("c", ["x"]), ["x", "zebra"], "column 'c': 'zebra' is outside"),
+        (Attribute.categorical("c", ["x"]), ["x", None], "column 'c': a cell is missing"),
+        (Attribute.numeric("n", [0, 1]), [0.5, 7.0], r"column 'n': 7\.0 is outside"),
+        (Attribute.numeric("n", [0, 1]), ["0.5", "seven"], "column 'n': 'seven' is not a number"),
+        (Attribute.numeric("n", [0, 1]), ["0.5", "7"], r"column 'n': .*7.* is outside"),
+        (Attribute.numeric("n", [0, 1]), [0.5, None], "column 'n': a cell is missing"),
+        (Attribute.numeric("n", [0, 1]), [0.5, float("nan")], "column 'n': a cell is missing"),
+        (Attribute.binary("b"), [0, 2], "column 'b': 2 is outside"),
+    ],
+)
+def test_a_cell_outside_its_domain_is_named(attribute, cells, message) -> None:
+    with pytest.raises(TableError, match=message):
+        encode_column(pa.array(cells), attribute)
+
+
+def test_cells_outside_the_domain_on_request() -> None:
+    numbers = Attribute.numeric("n", [0, 1, 2], missing=True)
+    cells = pa.array([-5.0, 0.5, 9.0])
+    assert encode_column(cells, numbers, OutOfDomain.CLAMP).tolist() == [0, 0, 1]
+    assert encode_column(cells, numbers, OutOfDomain.MISSING).tolist() == [2, 0, 2]
+    words = Attribute.categorical("w", ["a", "b"], missing=True, default="b")
+    cells = pa.array(["a", "z"])
+    assert encode_column(cells, words, OutOfDomain.CLAMP).tolist() == [0, 1]
+    assert encode_column(cells, words, OutOfDomain.MISSING).tolist() == [0, 2]
+    with pytest.raises(TableError, match="missing = true"):
+        encode_column(pa.array(["z"]), Attribute.categorical("w", ["a"]), OutOfDomain.MISSING)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_files_give_the_same_codes(tmp_path, ending, schema: Schema, rows: pa.Table) -> None:
+    path = tmp_path / f"rows{ending}"
+    write_table(rows, path)
+    codes = {}
+    for source in (path, rows):
+        table = open_table(source)
+        bound = table.bind(schema)
+        block = next(iter(table.blocks(bound, range(len(bound)), OutOfDomain.REFUSE)))
+        codes[str(type(source))] = np.column_stack([block.codes(a) for a in range(len(bound))])
+    first, second = codes.values()
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.parquet", b"PAR1nonsense", r"t\.parquet"),
+        ("t.csv", b"", r"t\.csv"),
+        ("t.npz", b"PK", r"t\.npz"),
+        ("t.xls", b"", "cannot tell the format"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path, name, content, message) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        open_table(path)
+
+
+def test_what_is_not_a_table() -> None:
+    with pytest.raises(TableError, match="list"):
+        open_table([1, 2, 3])
+    with pytest.raises(TableError, match="no such table"):
+        open_table("nowhere.csv")

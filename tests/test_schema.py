@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+
+from dualquery.errors import SchemaError
+from dualquery.schema import Attribute, Schema
+from dualquery.schema_files import (
+    load_schema,
+    save_schema,
+    schema_from_dict,
+    schema_to_dict,
+)
+from tests.strategies import schemas
+
+
+def test_sizes_and_codes(schema: Schema) -> None:
+    assert schema.sizes.tolist() == [2, 5, 2, 4, 3, 3]
+    assert schema.bit_counts.tolist() == [2, 5, 1, 4, 3, 3]
+    assert schema.defaults.tolist() == [0, 0, 0, 0, 0, 1]
+    age = schema["age"]
+    assert [age.code_of(v) for v in (0, 24, 25, 119, 120, 121, -1)] == [0, 0, 1, 4, 4, None, None]
+    assert schema["work class"].missing_code == 3
+
+
+@given(schemas())
+def test_plain_data_and_back(schema: Schema) -> None:
+    assert schema_from_dict(schema_to_dict(schema)) == schema
+
+
+@given(schemas())
+def test_toml_and_back(tmp_path_factory: pytest.TempPathFactory, schema: Schema) -> None:
+    path = tmp_path_factory.mktemp("schema") / "schema.toml"
+    save_schema(schema, path, header=("a comment",))
+    assert load_schema(path) == schema
+
+
+def test_the_documented_file(tmp_path) -> None:
+    path = tmp_path / "schema.toml"
+    path.write_text(
+        """
+[attributes.sex]
+values = ["Female", "Male"]
+[attributes.age]
+edges = [0, 25, 35, 50, 65, 120]     # bins [0,25) … [65,120]
+[attributes.smoker]
+binary = true
+[attributes.workclass]
+values = ["Private", "State-gov"]
+missing = true
+[binary_columns]
+pattern = "movie_*"
+"""
+    )
+    schema = Schema.load(path)
+    assert schema.names == ("sex", "age", "smoker", "workclass")
+    resolved = schema.resolve(["movie_2", "age", "sex", "id", "smoker", "workclass", "movie_1"])
+    assert resolved.names == ("movie_2", "age", "sex", "smoker", "workclass", "movie_1")
+    assert resolved["movie_1"].is_binary
+    with pytest.raises(SchemaError, match=r"movie_\*.*names"):
+        schema.require_resolved()
+
+
+def test_wide_columns_without_a_table(tmp_path) -> None:
+    path = tmp_path / "wide.toml"
+    path.write_text('[binary_columns]\nprefix = "m"\ncount = 3\nnames = ["x"]\n')
+    assert Schema.load(path).names == ("x", "m0", "m1", "m2")
+
+
+def test_mbi_domain(tmp_path) -> None:
+    path = tmp_path / "domain.json"
+    path.write_text(json.dumps({"sex": 2, "age": 85}))
+    schema = Schema.load(path)
+    assert schema.sizes.tolist() == [2, 85]
+    assert schema["sex"].is_binary
+    assert schema["age"].ordered
+
+
+def test_trailing_binaries_are_listed_by_name() -> None:
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(100)))
+    assert schema_to_dict(schema) == {"binary_columns": {"names": list(schema.names)}}
+    assert schema_from_dict(schema_to_dict(schema)) == schema
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({}, "no attribute"),
+        ({"attribute": {}}, r"\[attribute\]"),
+        ({"attributes": {"a": {"edges": [0, 1, 1]}}}, "'a'.*zero width"),
+        ({"attributes": {"a": {"edges": [0, 2, 1]}}}, "'a'.*rising order"),
+        ({"attributes": {"a": {"edges": [0]}}}, "'a'.*two or more"),
+        ({"attributes": {"a": {"edges": [0, float("nan")]}}}, "'a'.*finite"),
+        ({"attributes": {"a": {"edges": ["0", "1"]}}}, "'a'.*not a number"),
+        ({"attributes": {"a": {"values": []}}}, "'a'.*one of values"),
+        ({"attributes": {"a": {"values": ["x", "x"]}}}, "'x' is listed twice"),
+        ({"attributes": {"a": {"values": "xy"}}}, "'a'.*expected a list"),
+        ({"attributes": {"a": {"values": ["x"], "binary": True}}}, "'a'.*values and binary"),
+        ({"attributes": {"a": {"value": ["x"]}}}, "'a'.*unknown key 'value'"),
+        ({"attributes": {"a": {"values": ["x"], "default": "y"}}}, "default 'y'"),
+        ({"attributes": {"a": {"binary": True, "missing": 1}}}, "missing = 1"),
+        ({"attributes": {"a": 1}}, "'a'.*expected a table"),
+        ({"binary_columns": {"prefix": "x"}}, "count = None"),
+        ({"binary_columns": {"patern": "x"}}, "unknown key 'patern'"),
+        ({"attributes": {"a": {"binary": True}}, "binary_columns": {"names": ["a"]}}, "'a'.*twice"),
+    ],
+)
+def test_a_bad_schema_is_refused_by_name(content, message) -> None:
+    with pytest.raises(SchemaError, match=message):
+        schema_from_dict(content)
+
+
+def test_a_schema_that_does_not_fit_the_table(schema: Schema) -> None:
+    with pytest.raises(SchemaError, match="no column 'age'"):
+        schema.resolve(["sex", "smoker"])
+    with pytest.raises(SchemaError, match=r"did you mean 'smoker'\?"):
+        schema.position("smokr")
+    with pytest.raises(SchemaError, match=r"pattern 'x_\*'"):
+        Schema(schema.attributes, ("x_*",)).resolve(schema.names)
+
+
+@pytest.mark.parametrize("domain", [[], {"a": 0}, {"a": "2"}, {"a": True}])
+def test_a_bad_domain(tmp_path, domain) -> None:
+    path = tmp_path / "domain.json"
+    path.write_text(json.dumps(domain))
+    with pytest.raises(SchemaError):
+        load_schema(path)
+
+
+def test_unreadable_files(tmp_path) -> None:
+    with pytest.raises(SchemaError, match="nowhere"):
+        load_schema(tmp_path / "nowhere.toml")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[attributes")
+    with pytest.raises(SchemaError, match=r"broken\.toml"):
+        load_schema(broken)
