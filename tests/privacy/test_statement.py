@@ -30,7 +30,7 @@ def test_all_accountants_stand_beside_the_chosen_one() -> None:
 
 def test_text_names_the_chosen_accountant_first_and_the_neighbours() -> None:
     first, second, third = statement(accountant="zcdp").text().splitlines()
-    assert first == "ε = 0.3116 at δ = 1e-06, replace-one neighbours, zcdp accountant"
+    assert first == "ε = 0.3115 at δ = 1e-06, replace-one neighbours, zcdp accountant"
     assert "gaussian 0.2872" in second
     assert "zcdp" not in second
     assert "30162 records, a public number" in third
