@@ -38,6 +38,19 @@ class Entry:
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("annealing", "annealing:Annealing", "simulated annealing on valid records (default)"),
+    Entry("portfolio", "portfolio:Portfolio", "annealing, relaxation, then an exact search"),
+    Entry("highs", "highs:Highs", "integer program in tight form on HiGHS", exact=True),
+    Entry("highs-paper", "highs:HighsPaper", "the paper's integer programs on HiGHS", exact=True),
+    Entry(
+        "cpsat",
+        "cpsat:CpSat",
+        "integer program on OR-Tools' CP-SAT",
+        exact=True,
+        package="ortools",
+        extra="cpsat",
+    ),
+    Entry("gurobi", "gurobi:Gurobi", "integer program on Gurobi", exact=True, package="gurobipy"),
+    Entry("cplex", "cplex:Cplex", "integer program on CPLEX", exact=True, package="cplex"),
     Entry("exhaustive", "exhaustive:Exhaustive", "tries every record; for tests", exact=True),
 )
 
