@@ -23,6 +23,7 @@ from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Free, RecordPlayer
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
+from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement
@@ -37,6 +38,7 @@ from dualquery.schema_files import schema_to_dict
 from dualquery.table import open_table
 
 DEFAULT_QUERIES = 500_000
+DEFAULT_K = 3
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -68,7 +70,7 @@ class DualQuery:
     samples: int | None = None
     eta: float | None = None
     queries: int | None = None
-    k: int = 3
+    k: int | None = None
     oracle: str = "annealing"
     free: str = "default"
     out_of_domain: str = "refuse"
@@ -113,7 +115,7 @@ class DualQuery:
         )
         with closing(self._journal(directory, resume, schema, queries, plan)) as journal:
             if ledger is not None:
-                _charge(ledger, journal, plan, source_of_draws.private)
+                identity = _reserve(ledger, journal, plan, source_of_draws.private)
             _, transcript = play(
                 QueryPlayer(answers, plan.budget.rows),
                 player,
@@ -123,6 +125,8 @@ class DualQuery:
                 journal=journal,
                 observer=lambda done, total: progress("playing", done, total),
             )
+            if ledger is not None:
+                Ledger(ledger).spend(identity)
         privacy = PrivacyStatement.of(
             plan.budget.events(transcript.temperatures, transcript.draw_counts),
             delta=self.delta,
@@ -217,7 +221,8 @@ class DualQuery:
         self, schema: Schema, workload: Workload | Callable[[Schema], Workload] | None
     ) -> Workload:
         if workload is None:
-            return random_marginals(schema, min(self.k, len(schema)), self._query_count())
+            k = min(DEFAULT_K, len(schema)) if self.k is None else self.k
+            return random_marginals(schema, k, self._query_count())
         made = workload(schema) if callable(workload) else workload
         if made.schema != schema:
             raise QueryError(
@@ -265,10 +270,8 @@ class DualQuery:
         }
 
 
-def _charge(ledger: str | Path, journal: Journal | NoJournal, plan: Plan, private: bool) -> None:
+def _reserve(ledger: str | Path, journal: Journal | NoJournal, plan: Plan, private: bool) -> str:
     """Enter the run into a ledger; a run that is refused leaves no journal behind."""
-    from dualquery.privacy.ledger import Ledger
-
     identity = journal.identity if isinstance(journal, Journal) else uuid.uuid4().hex
     try:
         Ledger(ledger).reserve(
@@ -278,6 +281,7 @@ def _charge(ledger: str | Path, journal: Journal | NoJournal, plan: Plan, privat
         if isinstance(journal, Journal) and not journal.rounds_drawn:
             journal.remove()
         raise
+    return identity
 
 
 def _choice(kind: type[Choice], value: str) -> Choice:

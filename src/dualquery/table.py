@@ -151,8 +151,8 @@ class CsvTable(ArrowTable):
     def __init__(self, path: Path) -> None:
         self.path = path
         with _reading(path):
-            header = next(iter(self._open(None))).schema.names
-        super().__init__(header)
+            with self._open(None) as reader:
+                super().__init__(reader.schema.names)
 
     def _open(self, names: Sequence[str] | None) -> Any:
         from pyarrow import csv
@@ -286,8 +286,6 @@ def _reading(path: Path) -> Iterator[None]:
     """Turn the errors of a file reader into one line that names the file."""
     try:
         yield
-    except StopIteration:
-        raise TableError(f"cannot read {str(path)!r}: the file is empty") from None
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"cannot read {str(path)!r}: {_first_line(error)}") from None
 

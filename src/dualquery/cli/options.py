@@ -15,7 +15,9 @@ Delta = Annotated[float, typer.Option(help="Privacy budget δ, between 0 and 1."
 Queries = Annotated[
     int | None, typer.Option(help="How many random k-way marginals to ask. [default: 500000]")
 ]
-K = Annotated[int, typer.Option("--k", help="Attributes in each random marginal.")]
+K = Annotated[
+    int | None, typer.Option("--k", help="Attributes in each random marginal. [default: 3]")
+]
 Rounds = Annotated[int | None, typer.Option(help="Rounds T. [default: planned]")]
 Samples = Annotated[int | None, typer.Option(help="Draws s in each round. [default: planned]")]
 Eta = Annotated[float | None, typer.Option(help="Learning rate η. [default: planned]")]

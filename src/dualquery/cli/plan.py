@@ -16,7 +16,7 @@ def plan(
     epsilon: options.Epsilon,
     delta: options.Delta,
     queries: options.Queries = None,
-    k: options.K = 3,
+    k: options.K = None,
     rounds: options.Rounds = None,
     samples: options.Samples = None,
     eta: options.Eta = None,
@@ -25,7 +25,7 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """The parameters a release would use and what it would cost, from public quantities only."""
-    from dualquery.estimator import DEFAULT_QUERIES, DualQuery
+    from dualquery.estimator import DEFAULT_K, DEFAULT_QUERIES, DualQuery
     from dualquery.game.plan import estimate
     from dualquery.privacy.statement import figure, finite
     from dualquery.schema import Schema
@@ -42,7 +42,7 @@ def plan(
         eta=eta,
     )
     made = job.plan(rows, declared)
-    costs = estimate(made, declared, queries or DEFAULT_QUERIES, k)
+    costs = estimate(made, declared, queries or DEFAULT_QUERIES, k or DEFAULT_K)
     figures = {
         "rounds": made.rounds,
         "samples": made.samples,

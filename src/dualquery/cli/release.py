@@ -21,7 +21,7 @@ def release(
     delta: options.Delta,
     out: Annotated[Path, typer.Option(help="The release directory to write.")],
     queries: options.Queries = None,
-    k: options.K = 3,
+    k: options.K = None,
     workload: Annotated[
         Path | None, typer.Option(help="A file of queries, one a line, instead of random ones.")
     ] = None,

@@ -1,0 +1,169 @@
+"""Bad input: one line that names the culprit, exit code 2, nothing left behind."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dualquery.frames import write_table
+
+
+def refused(done, files, *words: str) -> None:
+    assert done.code == 2, done.err
+    line = done.err.strip().splitlines()[-1]
+    assert line.startswith("error: ")
+    assert "Traceback" not in done.err
+    for word in words:
+        assert word in line, line
+    assert not (files / "out").exists()
+    assert not (files / "out.partial").exists()
+    assert not [f for f in files.iterdir() if f.name.startswith(".out")]
+
+
+def changed(files, rows: pa.Table, column: str, cells: list) -> str:
+    """The table with the first cells of one column replaced."""
+    whole = [*cells, *rows.column(column).to_pylist()[len(cells) :]]
+    if not all(isinstance(c, int | float | None) for c in whole):
+        whole = [None if c is None else str(c) for c in whole]
+    table = rows.set_column(rows.column_names.index(column), column, pa.array(whole))
+    write_table(table, files / "changed.csv")
+    return files / "changed.csv"
+
+
+def test_an_unknown_column(files, release, rows) -> None:
+    write_table(rows.drop_columns(["age"]), files / "narrow.csv")
+    refused(release(table=files / "narrow.csv"), files, "'age'", "no column")
+
+
+def test_a_value_outside_the_domain(files, release, rows) -> None:
+    table = changed(files, rows, "sex", ["Martian"])
+    refused(release(table=table), files, "'sex'", "'Martian'", "Female, Male")
+    table = changed(files, rows, "age", [999])
+    refused(release(table=table), files, "'age'", "999", "0 to 120")
+    assert release("--out-of-domain", "clamp", table=table).code == 0
+
+
+def test_out_of_domain_missing(files, release, rows) -> None:
+    table = changed(files, rows, "work class", ["Other"])
+    assert release("--out-of-domain", "missing", table=table).code == 0
+
+
+def test_out_of_domain_missing_without_a_bucket(files, release, rows) -> None:
+    table = changed(files, rows, "sex", ["Martian"])
+    refused(release("--out-of-domain", "missing", table=table), files, "'sex'", "missing = true")
+
+
+def test_an_unknown_treatment(files, release) -> None:
+    refused(release("--out-of-domain", "drop"), files, "out_of_domain", "'drop'", "clamp")
+
+
+def test_a_word_in_a_numeric_column(files, release, rows) -> None:
+    table = changed(files, rows, "age", ["old"])
+    refused(release(table=table), files, "'age'", "'old'", "not a number")
+
+
+def test_an_empty_table(files, release, rows) -> None:
+    write_table(rows.slice(0, 0), files / "empty.csv")
+    refused(release(table=files / "empty.csv"), files, "no rows")
+
+
+@pytest.mark.parametrize(
+    ("edges", "word"), [("[0, 50, 50, 120]", "zero width"), ("[0, 90, 50]", "rising order")]
+)
+def test_bad_edges(files, release, edges: str, word: str) -> None:
+    schema = files / "bad.toml"
+    schema.write_text(f"[attributes.age]\nedges = {edges}\n")
+    refused(release(schema=schema), files, "'age'", word)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "word"),
+    [
+        ("--epsilon", "0", "epsilon"),
+        ("--epsilon", "-1", "epsilon"),
+        ("--epsilon", "nan", "epsilon"),
+        ("--delta", "0", "delta"),
+        ("--delta", "1", "delta"),
+        ("--delta", "1.5", "delta"),
+        ("--epsilon", "1e-5", "would be enough"),
+        ("--rounds", "1", "rounds"),
+        ("--samples", "0", "samples"),
+        ("--eta", "-2", "eta"),
+        ("--queries", "0", "queries"),
+        ("--k", "9", "k = 9"),
+        ("--oracle", "delphi", "delphi"),
+        ("--neighbours", "friends", "friends"),
+        ("--neighbours", "add-remove", "rows"),
+        ("--accountant", "kpmg", "kpmg"),
+        ("--free", "lunch", "lunch"),
+        ("--rounds", "many", "--rounds"),
+        ("--colour", "red", "--colour"),
+        ("--workload", "nowhere.txt", "nowhere.txt"),
+        ("--ledger", "nowhere.sqlite", "nowhere.sqlite"),
+        ("--schema", "nowhere.toml", "nowhere.toml"),
+    ],
+)
+def test_bad_options(files, release, option: str, value: str, word: str) -> None:
+    refused(release(option, value), files, word)
+
+
+def test_a_query_on_an_unknown_attribute(files, release) -> None:
+    (files / "mine.txt").write_text("smoker\nheight>=2\n")
+    refused(release("--workload", files / "mine.txt"), files, "line 2", "'height'")
+
+
+def test_literals_that_contradict(files, release) -> None:
+    (files / "mine.txt").write_text("sex=Male & sex=Female\n")
+    refused(release("--workload", files / "mine.txt"), files, "'sex'", "contradict")
+
+
+def test_a_truncated_parquet_file(files, release, rows) -> None:
+    pq.write_table(rows, files / "whole.parquet")
+    whole = (files / "whole.parquet").read_bytes()
+    (files / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    refused(release(table=files / "cut.parquet"), files, "cut.parquet")
+
+
+def test_a_damaged_parquet_page(files, release, rows) -> None:
+    """The footer is whole, so the damage shows only when rows are read."""
+    pq.write_table(rows, files / "whole.parquet")
+    damaged = bytearray((files / "whole.parquet").read_bytes())
+    damaged[4:400] = bytes(396)
+    (files / "bad.parquet").write_bytes(damaged)
+    refused(release(table=files / "bad.parquet"), files, "bad.parquet")
+
+
+def test_an_output_directory_that_exists(files, release) -> None:
+    (files / "out").mkdir()
+    (files / "out" / "keep").write_text("x")
+    done = release()
+    assert done.code == 2
+    assert "exists" in done.err
+    assert (files / "out" / "keep").read_text() == "x"
+    assert release("--overwrite").code == 2
+    assert (files / "out" / "keep").read_text() == "x"
+
+
+def test_an_unwritable_place(files, release) -> None:
+    done = release("--out", files / "table.csv" / "out")
+    assert done.code == 2
+    assert "error: " in done.err
+
+
+def test_bad_questions(run, files, release) -> None:
+    release("--quiet")
+    for query, word in (("heigt=1", "'heigt'"), ("age>=26", "26"), ("sex=", "value")):
+        done = run("answer", files / "out", query)
+        assert done.code == 2
+        assert word in done.err
+    done = run("answer", files, "smoker")
+    assert done.code == 2
+    assert "not a release" in done.err
+    for rows, name, word in ((0, "a.csv", "rows = 0"), (5, "a.xls", "a.xls")):
+        done = run("sample", files / "out", "--rows", rows, "--out", files / name)
+        assert done.code == 2
+        assert word in done.err
+        assert not (files / name).exists()
+    done = run("evaluate", files / "out", files / "nowhere.csv")
+    assert done.code == 2

@@ -1,0 +1,179 @@
+"""The command line, from a table to a sample."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+import pytest
+
+import dualquery as dq
+from dualquery.table import open_table
+from tests.cli.conftest import in_a_process
+
+
+def test_release_answer_sample_evaluate(run, files, release) -> None:
+    done = release()
+    assert done.code == 0
+    assert str(files / "out") in done.out
+    assert "ε = " in done.out
+    assert "replace-one" in done.out
+    assert "playing" in done.err
+
+    done = run("answer", files / "out", "smoker=1", "sex=Male & age>=50", "--json")
+    answers = json.loads(done.out)["answers"]
+    assert [a["query"] for a in answers] == ["smoker=1", "sex=Male & age>=50"]
+    assert all(0 <= a["answer"] <= 1 for a in answers)
+    assert run("answer", files / "out", "smoker").out.endswith("smoker=1\n")
+
+    done = run("sample", files / "out", "--rows", 50, "--out", files / "rows.parquet")
+    assert done.code == 0
+    assert pq.read_table(files / "rows.parquet").num_rows == 50
+    run("sample", files / "out", "--rows", 50, "--out", files / "rows.csv")
+    assert open_table(files / "rows.csv").header == dq.load(files / "out").schema.names
+
+    done = run("evaluate", files / "out", files / "table.csv", "--json")
+    figures = json.loads(done.out)
+    assert set(figures) >= {"queries", "max_error", "average_error", "source", "baselines"}
+    assert figures["queries"] == 300
+    assert set(figures["baselines"]) == {"zeros", "uniform", "independent"}
+    assert "NOT PRIVATE" in done.err
+    assert "NOT PRIVATE" in run("evaluate", files / "out", files / "table.csv").out
+
+
+def test_evaluate_another_workload(run, files, release) -> None:
+    release("--quiet")
+    (files / "mine.txt").write_text("smoker\nsex=Male\n")
+    done = run(
+        "evaluate", files / "out", files / "table.csv", "--workload", files / "mine.txt", "--json"
+    )
+    assert json.loads(done.out)["queries"] == 2
+
+
+def test_release_json_and_quiet(release) -> None:
+    done = release("--quiet", "--json", "--seed", 1)
+    figures = json.loads(done.out)
+    assert done.err == ""
+    assert figures["privacy"]["stamp"] == "seeded: NOT PRIVATE"
+    assert figures["parameters"]["queries"] == 300
+
+
+def test_a_seeded_release_says_so(release) -> None:
+    assert "NOT PRIVATE" in release("--seed", 1).out
+
+
+def test_a_workload_file(files, release) -> None:
+    (files / "mine.txt").write_text("smoker & sex=Male\nage>=50\nparity(smoker, sex=Male)\n")
+    assert release("--workload", files / "mine.txt").code == 0
+    assert len(dq.load(files / "out").workload) == 3
+
+
+@pytest.mark.parametrize("accountant", ["pure", "advanced", "per-round", "zcdp", "gaussian"])
+def test_accountants(files, release, accountant: str) -> None:
+    assert release("--accountant", accountant).code == 0
+    privacy = dq.load(files / "out").privacy
+    assert privacy.accountant == accountant
+    assert privacy.epsilon <= 1.0
+
+
+def test_add_remove(files, release) -> None:
+    assert release("--neighbours", "add-remove", "--rows", 1100).code == 0
+    assert dq.load(files / "out").privacy.rows == 1100
+
+
+def test_a_ledger_counts_releases_and_refuses(run, files, release) -> None:
+    book = files / "book.sqlite"
+    assert run("ledger", book, "--create", "--epsilon", 1.2, "--delta", 1e-3).code == 0
+    assert release("--ledger", book).code == 0
+    spent = json.loads(run("ledger", book, "--json").out)
+    assert len(spent["releases"]) == 1
+    assert spent["releases"][0]["state"] == "spent"
+    refused = release("--ledger", book, "--overwrite")
+    assert refused.code == 2
+    assert "total" in refused.err
+    assert not (files / "out.partial").exists()
+    assert (files / "out" / "release.json").exists()
+
+
+def test_plan(run, files) -> None:
+    common = ("plan", "--schema", files / "schema.toml", "--rows", 5000, "--epsilon", 1)
+    done = run(*common, "--delta", 1e-6, "--json")
+    figures = json.loads(done.out)
+    assert set(figures) == {
+        "rounds", "samples", "eta", "player", "seconds", "memory_bytes", "epsilon",
+    }  # fmt: skip
+    assert set(figures["epsilon"]) == {"pure", "advanced", "per-round", "zcdp", "gaussian"}
+    assert figures["epsilon"]["gaussian"] <= 1.0
+    assert "rounds" in run(*common, "--delta", 1e-6).out
+
+
+def test_schema_drafts_and_warns(run, files) -> None:
+    done = run("schema", files / "table.csv", "-o", files / "draft.toml")
+    assert done.code == 0
+    assert "read the private table" in done.err
+    text = (files / "draft.toml").read_text()
+    assert text.startswith("# DRAFT made by reading the private table")
+    draft = dq.Schema.load(files / "draft.toml")
+    assert draft["smoker"].is_binary
+    assert draft["age"].is_numeric
+    assert draft["work class"].missing
+    done = run(
+        "release", files / "table.csv", "--schema", files / "draft.toml", "--epsilon", 1,
+        "--delta", 1e-3, "--out", files / "out", "--queries", 100,
+    )  # fmt: skip
+    assert done.code == 0
+
+
+def test_a_killed_process_resumes(files) -> None:
+    """SIGKILL in the middle; the same command with --resume finishes it."""
+    command = [
+        "release", files / "table.csv", "--schema", files / "schema.toml", "--epsilon", 3,
+        "--delta", 1e-3, "--out", files / "out", "--queries", 3000, "--rounds", 300,
+        "--samples", 20, "--quiet",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from dualquery.cli import main; main()", *map(str, command)]
+    )
+    journal = files / "out.partial" / "rounds.bin"
+    deadline = time.monotonic() + 60
+    while not journal.exists() or journal.stat().st_size < 20_000:
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (files / "out").exists()
+    again = in_a_process(*command, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert len(dq.load(files / "out").transcript) == 300
+    assert not journal.exists()
+
+
+def test_import_and_help_are_quick() -> None:
+    script = (
+        "import sys, dualquery; "
+        "heavy = {'numba', 'scipy', 'pyarrow', 'pandas', 'narwhals'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+    best = min(_seconds(["--help"]) for _ in range(3))
+    assert best < 1.0, f"dualquery --help took {best:.2f} s"
+
+
+def _seconds(arguments: list[str]) -> float:
+    begun = time.perf_counter()
+    assert in_a_process(*arguments).returncode == 0
+    return time.perf_counter() - begun
+
+
+def test_version_and_help_of_every_command(run) -> None:
+    assert run("--version").out.strip() == f"dualquery {dq.__version__}"
+    for command in (
+        "demo", "schema", "plan", "release", "answer", "sample", "evaluate", "privacy", "ledger",
+    ):  # fmt: skip
+        assert run(command, "--help").code == 0

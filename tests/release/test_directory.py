@@ -1,0 +1,154 @@
+"""The release directory: whole or not there, and the same when read back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+
+import dualquery as dq
+from dualquery.errors import ParameterError, QueryError, ReleaseError
+from dualquery.privacy.statement import NOT_PRIVATE
+from dualquery.release import directory
+from dualquery.schema import Schema
+
+
+@pytest.fixture(scope="module")
+def made(schema: Schema, rows: pa.Table) -> dq.Release:
+    return dq.DualQuery(epsilon=1.0, delta=1e-3, queries=500, seed=3).fit(rows, schema=schema)
+
+
+def test_the_files(tmp_path, made: dq.Release) -> None:
+    out = made.save(tmp_path / "out")
+    assert sorted(file.name for file in out.iterdir()) == [
+        "records.parquet",
+        "release.json",
+        "report.html",
+        "transcript.npz",
+        "workload.npz",
+    ]
+    content = json.loads((out / "release.json").read_text())
+    assert content["format"] == 1
+    assert content["package"]["version"] == dq.__version__
+    assert content["privacy"]["stamp"] == NOT_PRIVATE
+    assert content["parameters"]["rounds"] == len(made.transcript)
+    assert content["oracle"]["rounds"] == len(made.transcript)
+    assert NOT_PRIVATE in (out / "report.html").read_text()
+    records = pq.read_table(out / "records.parquet")
+    assert records.num_rows == len(made.transcript)
+    assert records.column_names == list(made.schema.names)
+
+
+def test_reading_back(tmp_path, made: dq.Release) -> None:
+    again = dq.load(made.save(tmp_path / "out"))
+    assert again.schema == made.schema
+    assert again.privacy == made.privacy
+    assert again.parameters == made.parameters
+    assert list(again.workload) == list(made.workload)
+    np.testing.assert_array_equal(again.records, made.records)
+    np.testing.assert_array_equal(again.answers(), made.answers())
+    for one, other in zip(again.transcript, made.transcript, strict=True):
+        np.testing.assert_array_equal(one.draws.queries, other.draws.queries)
+        assert one.move.notes == other.move.notes
+
+
+def test_an_unseeded_release_carries_no_stamp(tmp_path, schema: Schema, rows: pa.Table) -> None:
+    release = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=50).fit(rows, schema=schema)
+    out = release.save(tmp_path / "out")
+    for file in ("release.json", "report.html"):
+        assert "NOT PRIVATE" not in (out / file).read_text()
+
+
+def test_what_exists_is_not_overwritten(tmp_path, made: dq.Release) -> None:
+    out = made.save(tmp_path / "out")
+    with pytest.raises(ReleaseError, match="exists; choose another name"):
+        made.save(out)
+    made.save(out, overwrite=True)
+    other = tmp_path / "mine"
+    other.mkdir()
+    (other / "keep.txt").write_text("precious")
+    with pytest.raises(ReleaseError, match="not a release"):
+        made.save(other, overwrite=True)
+    assert (other / "keep.txt").read_text() == "precious"
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, made, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(folder) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(directory, "_sync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        made.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_release_is_refused(tmp_path, made: dq.Release) -> None:
+    out = made.save(tmp_path / "out")
+    with (out / "transcript.npz").open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(ReleaseError, match=r"transcript\.npz' is missing or was changed"):
+        dq.load(out)
+    (out / "release.json").write_text("{")
+    with pytest.raises(ReleaseError, match="cannot read release"):
+        dq.load(out)
+    with pytest.raises(ReleaseError, match="not a release directory"):
+        dq.load(tmp_path)
+
+
+def test_a_newer_format_is_refused(tmp_path, made: dq.Release) -> None:
+    out = made.save(tmp_path / "out")
+    content = json.loads((out / "release.json").read_text())
+    (out / "release.json").write_text(json.dumps({**content, "format": 99}))
+    with pytest.raises(ReleaseError, match="format 99"):
+        dq.load(out)
+
+
+def test_answers_are_those_of_the_records(made: dq.Release) -> None:
+    query = "smoker=1 & age>=50"
+    holds = (made.records[:, 2] == 1) & (made.records[:, 1] >= 3)
+    assert made.answer(query) == pytest.approx(holds.mean())
+    assert made.answer(dq.parse(query, made.schema)) == made.answer(query)
+    with pytest.raises(QueryError, match="no attribute"):
+        made.answer("nope=1")
+
+
+def test_samples(made: dq.Release) -> None:
+    sample = made.sample(300, seed=1)
+    assert isinstance(sample, pa.Table)
+    assert sample.num_rows == 300
+    assert sample.schema == made.style.native.schema
+    assert sample.equals(made.sample(300, seed=1))
+    with pytest.raises(ParameterError, match="rows = 0"):
+        made.sample(0)
+
+
+def test_pandas_in_pandas_out(schema: Schema, rows: pa.Table) -> None:
+    frame = rows.to_pandas()
+    made = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=50, seed=1).fit(frame, schema=schema)
+    sample = made.sample(20)
+    assert isinstance(sample, pd.DataFrame)
+    assert sample.dtypes.equals(frame.dtypes)
+
+
+def test_sparse_in_sparse_out() -> None:
+    matrix = sparse.random_array((300, 30), density=0.2, rng=np.random.default_rng(0)).tocsr()
+    matrix.data[:] = 1
+    job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=200, seed=1)
+    sample = job.fit(matrix, schema=Schema((), ("x*",))).sample(40)
+    assert sparse.issparse(sample)
+    assert sample.shape == (40, 30)
+    assert set(np.unique(sample.toarray())) <= {0, 1}
+
+
+def test_a_workload_of_ones_own(schema: Schema, rows: pa.Table) -> None:
+    job = dq.DualQuery(epsilon=1.0, delta=1e-3, seed=1)
+    made = job.fit(rows, schema=schema, workload=lambda resolved: dq.all_marginals(resolved, 2))
+    assert len(made.workload) == len(dq.all_marginals(schema, 2))
+    other = Schema(schema.attributes[:3])
+    with pytest.raises(QueryError, match="another schema"):
+        job.fit(rows, schema=schema, workload=dq.all_marginals(other, 1))
