@@ -125,7 +125,7 @@ class DualQuery:
                 journal=journal,
                 observer=lambda done, total: progress("playing", done, total),
             )
-            if ledger is not None:
+            if ledger is not None and directory is None:
                 Ledger(ledger).spend(identity)
         privacy = PrivacyStatement.of(
             plan.budget.events(transcript.temperatures, transcript.draw_counts),
@@ -179,6 +179,8 @@ class DualQuery:
         )
         progress("writing the release", 0, 0)
         made.save(path, overwrite=overwrite)
+        if ledger is not None:
+            Ledger(ledger).spend(Journal.identity_of(journal))
         Journal.discard(journal)
         return made
 

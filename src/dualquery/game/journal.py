@@ -76,6 +76,12 @@ class Journal:
         _write_synced(directory / "run.json", json.dumps(content, indent=1, sort_keys=True))
         return cls(directory, identity, stream)
 
+    @staticmethod
+    def identity_of(directory: Path) -> str:
+        """The id under which a run entered a ledger."""
+        content = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+        return str(content["id"])
+
     @classmethod
     def resume(cls, directory: Path, run: dict[str, Any]) -> Journal:
         """Continue a journal, if it is of the same run."""
