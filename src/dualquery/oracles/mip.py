@@ -109,6 +109,7 @@ class ExactOracle:
         """Better slots for one part, left in `slots`; its bound, and what failed if anything."""
         from dualquery.oracles.highs import relax
 
+        began = time.perf_counter()
         value = part_value(core, part, slots)
         bound: float = trivial_bound(core, part)
         try:
@@ -116,12 +117,18 @@ class ExactOracle:
             if seconds > 0 and bound > value:
                 relaxed = relax(program, seconds)
                 bound, value = _merge(core, part, program, relaxed, slots, bound, value)
-            if seconds > 0 and bound > value:
+            # Values are whole numbers, so a search may stop half a unit short of its bound;
+            # where the objective is too near 0 to say so relatively, it goes to the end.
+            size = abs(value - program.offset)
+            for short in (0.5 / size if size >= 2 else 0.0, 0.0):
+                left = seconds - (time.perf_counter() - began)
+                if left <= 0 or bound <= value or (value > 0 and bound / value - 1 <= self.gap):
+                    break
                 outcome = self.solver()(
                     program,
                     start=program.start(core, part.variables, slots),
-                    seconds=seconds,
-                    gap=max(self.gap, 0.99 / max(1.0, abs(value - program.offset))),
+                    seconds=left,
+                    gap=max(self.gap, short),
                 )
                 bound, value = _merge(core, part, program, outcome, slots, bound, value)
                 if outcome.solution is None and outcome.bound is None:

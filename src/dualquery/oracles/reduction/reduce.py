@@ -77,13 +77,16 @@ class Stage:
         return projected
 
 
-def reduce_core(core: Core, enumerate_up_to: int = ENUMERATE) -> Reduction:
-    """Fix by persistency until nothing more gives, then split and solve the small parts."""
+def reduce_core(core: Core, *, fix: bool = True, enumerate_up_to: int = ENUMERATE) -> Reduction:
+    """Fix by persistency until nothing more gives, then split and solve the small parts.
+
+    Both steps can be left out, to see what a solver does without them.
+    """
     from dualquery.oracles._kernels import enumerate_slots
     from dualquery.oracles.reduction import _kernels
 
     rest, stages = core, []
-    while rest.terms:
+    while fix and rest.terms:
         stage = _pass(rest)
         if stage is None:
             break
@@ -99,7 +102,7 @@ def reduce_core(core: Core, enumerate_up_to: int = ENUMERATE) -> Reduction:
         for c in range(len(variable_start) - 1):
             variables = by_variable[variable_start[c] : variable_start[c + 1]]
             terms = by_term[term_start[c] : term_start[c + 1]]
-            if widths[variables].sum() <= np.log(enumerate_up_to) + 1e-9:
+            if np.exp(widths[variables].sum()) <= enumerate_up_to + 0.5:
                 settled += int(enumerate_slots(rest, variables, terms, slots, *state))
             else:
                 parts.append(Part(variables, terms))
