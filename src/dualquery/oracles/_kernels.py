@@ -455,6 +455,7 @@ def anneal(
     sweeps: int,
     hot: float,
     cold: float,
+    enough: int,
     seed: int,
     slot: Array,
     miss: Array,
@@ -465,7 +466,7 @@ def anneal(
 
     The first run begins at `slot` as it comes, the next ones at the rows of `starts`, later
     ones in turn at random slots and at the best so far; all but the random ones begin at
-    half the heat, so that what they start from is not wiped out.
+    half the heat, so that what they start from is not wiped out. A value of `enough` ends it.
     """
     state = np.uint64(seed) | np.uint64(1)
     # −log of a uniform variable, tabulated: acceptance costs one read instead of one log.
@@ -491,6 +492,13 @@ def anneal(
                 width = np.uint64(core.first[v + 1] - core.first[v])
                 slot[v] = core.first[v] + np.int32((state >> np.uint64(20)) % width)
         value = load_state(core, variables, terms, slot, miss, mark, score)
+        if value > best_value:
+            # A good start must survive being heated.
+            best_value = value
+            for i in range(len(variables)):
+                best[i] = slot[variables[i]]
+            if best_value >= enough:
+                break
         cooling = (cold / heat) ** (1.0 / max(sweeps - 1, 1))
         for _ in range(sweeps):
             limit = -heat * chance[0]
@@ -519,7 +527,76 @@ def anneal(
             best_value = value
             for i in range(len(variables)):
                 best[i] = slot[variables[i]]
+        if best_value >= enough:
+            break
     for i in range(len(variables)):
         slot[variables[i]] = best[i]
     load_state(core, variables, terms, slot, miss, mark, score)
     return best_value + descend(core, variables, slot, miss, mark, score, True)
+
+
+@numba.njit(cache=True)
+def eliminate(core: Any, variables: Array, terms: Array, slot: Array) -> Any:
+    """Set variables with two slots so that many heavy parities come out right.
+
+    Each term is an equation over GF(2); those of `terms`, in that order, are taken as long
+    as they are independent of the ones before, and then all hold. Variables with more
+    slots stay where they are, free ones too. Returns the number of equations taken.
+    """
+    place = np.full(len(core.attribute), -1, np.int32)
+    owner = np.empty(len(variables), np.int32)
+    n = 0
+    for v in variables:
+        if core.first[v + 1] - core.first[v] == 2:
+            place[v] = n
+            owner[n] = v
+            n += 1
+    words = (n + 63) // 64
+    rows = np.zeros((n, words), np.uint64)
+    pivot = np.empty(n, np.int32)
+    right = np.zeros(n, np.int8)
+    rank = 0
+    row = np.zeros(words, np.uint64)
+    one = np.uint64(1)
+    for j in terms:
+        length = core.term_start[j + 1] - core.term_start[j]
+        if rank == n:
+            break
+        if not core.parity[j] and length > 1:
+            continue
+        row[:] = 0
+        if core.parity[j]:
+            value = 0 if core.weight[j] > 0 else 1
+        else:
+            value = core.flag[core.term_start[j]] ^ (1 if core.weight[j] > 0 else 0)
+        for o in range(core.term_start[j], core.term_start[j + 1]):
+            v = core.literal_variable[core.literal[o]]
+            if place[v] >= 0:
+                row[place[v] >> 6] ^= one << np.uint64(place[v] & 63)
+            elif lists(core, o, slot[v]):
+                value ^= 1
+        for r in range(rank):
+            if (row[pivot[r] >> 6] >> np.uint64(pivot[r] & 63)) & one:
+                value ^= right[r]
+                for i in range(words):
+                    row[i] ^= rows[r, i]
+        for i in range(words):
+            if row[i]:
+                bit = 0
+                while not (row[i] >> np.uint64(bit)) & one:
+                    bit += 1
+                pivot[rank] = 64 * i + bit
+                right[rank] = value
+                for k in range(words):
+                    rows[rank, k] = row[k]
+                rank += 1
+                break
+    # The last equation has no earlier pivot in it: solve from the end.
+    for r in range(rank - 1, -1, -1):
+        value = right[r]
+        for c in range(n):
+            if c != pivot[r] and (rows[r, c >> 6] >> np.uint64(c & 63)) & one:
+                value ^= slot[owner[c]] - core.first[owner[c]]
+        v = owner[pivot[r]]
+        slot[v] = core.first[v] + value
+    return rank

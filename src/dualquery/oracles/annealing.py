@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dualquery.errors import ParameterError
-from dualquery.oracles.core import Int32, decode, encode
+from dualquery.oracles.core import Core, Int32, decode, encode
 from dualquery.oracles.oracle import Record, Response, respond
 from dualquery.oracles.problem import Problem
 from dualquery.oracles.reduction import Reduction
-from dualquery.oracles.reduction.reduce import search_state
+from dualquery.oracles.reduction.reduce import Part, search_state
+
+ELIMINATION = 200_000_000
+"""Word operations that an elimination over GF(2) may take: a fraction of a second."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Annealing:
         reduction = problem.reduction
         slots = anneal_parts(reduction, self, warm_starts, generator)
         record = decode(problem.core, reduction.expand(slots), problem.defaults)
-        bound = None if reduction.parts else float(reduction.settled)
+        bound = reduction.settled + sum(part.most(reduction.rest) for part in reduction.parts)
         return respond(problem, [record], started, bound=bound)
 
 
@@ -83,6 +86,8 @@ def anneal_parts(
             if sweeps is None:
                 width = int(np.diff(rest.first)[part.variables].sum())
                 sweeps = min(max(width // 6, 25), 300)
+            if rest.parity[part.terms].any():
+                start_parities(rest, part, slots)
             _kernels.anneal(
                 rest,
                 part.variables,
@@ -92,8 +97,23 @@ def anneal_parts(
                 sweeps,
                 budget.hot,
                 budget.cold,
+                part.most(rest),
                 int(generator.integers(2**62)),
                 slots,
                 *state,
             )
     return slots
+
+
+def start_parities(core: Core, part: Part, slots: Int32) -> None:
+    """Begin where elimination over GF(2) leads, heaviest terms first.
+
+    With fewer draws than attributes this alone is nearly always an optimum.
+    """
+    from dualquery.oracles import _kernels
+
+    words = 1 + len(part.variables) // 64
+    if len(part.terms) * len(part.variables) * words > ELIMINATION:
+        return
+    heaviest = np.argsort(-np.abs(core.weight[part.terms]), kind="stable")
+    _kernels.eliminate(core, part.variables, part.terms[heaviest], slots)

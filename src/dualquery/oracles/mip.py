@@ -50,11 +50,6 @@ def part_value(core: Core, part: Part, slots: Int32) -> int:
     return int(load_state(core, part.variables, part.terms, slots.copy(), *search_state(core)))
 
 
-def trivial_bound(core: Core, part: Part) -> int:
-    """Every positive term and no negative one: no more than that is to be had."""
-    return int(np.maximum(core.weight[part.terms], 0).sum())
-
-
 @dataclass(frozen=True)
 class ExactOracle:
     """Annealing, then a bound on each part by its relaxation, then the solver.
@@ -111,7 +106,7 @@ class ExactOracle:
 
         began = time.perf_counter()
         value = part_value(core, part, slots)
-        bound: float = trivial_bound(core, part)
+        bound: float = part.most(core)
         try:
             program = tight_form(core, part)
             if seconds > 0 and bound > value:
@@ -166,7 +161,7 @@ def paper_response(
     """The paper's program on the whole problem: no reduction, no annealing, no relaxation."""
     core = problem.core
     slots = core.home.copy()
-    bound: float = core.constant + trivial_bound(core, whole(core))
+    bound: float = core.constant + whole(core).most(core)
     failure = None
     if core.terms:
         part = whole(core)

@@ -155,6 +155,88 @@ def persist(core: Any) -> Any:
 
 
 @numba.njit(cache=True)
+def peel(core: Any) -> Any:
+    """Parities that a variable of their own can always set right, peeled off one by one.
+
+    A variable with a single occurrence, in a parity, decides that parity whatever the
+    others are: the term gets its better value and leaves the problem, which may leave
+    other variables with a single occurrence. On sparse parities this is most of the
+    elimination over GF(2). Returns the pairs in order; they are undone from the last.
+    """
+    uses = np.zeros(len(core.attribute), np.int32)
+    last = np.empty(len(core.attribute), np.int64)
+    for o in range(len(core.literal)):
+        v = core.literal_variable[core.literal[o]]
+        uses[v] += 1
+        last[v] = o
+    term_open = np.ones(len(core.weight), np.int8)
+    queue = np.empty(len(core.attribute), np.int32)
+    waits = 0
+    for v in range(len(core.attribute)):
+        if uses[v] == 1 and core.parity[core.occurrence_term[last[v]]]:
+            queue[waits] = v
+            waits += 1
+    owners = np.empty(len(core.weight), np.int32)
+    peeled = np.empty(len(core.weight), np.int32)
+    found = 0
+    while waits > 0:
+        waits -= 1
+        v = queue[waits]
+        if uses[v] != 1:
+            continue
+        # The one occurrence left, among those of the variable's slots.
+        at: Any = np.int64(-1)
+        for i in range(core.slot_start[core.first[v]], core.slot_start[core.first[v + 1]]):
+            if term_open[core.occurrence_term[core.slot_occurrence[i]]]:
+                at = core.slot_occurrence[i]
+        j = core.occurrence_term[at]
+        if not core.parity[j]:
+            continue
+        term_open[j] = 0
+        owners[found] = v
+        peeled[found] = j
+        found += 1
+        for o in range(core.term_start[j], core.term_start[j + 1]):
+            u = core.literal_variable[core.literal[o]]
+            uses[u] -= 1
+            if uses[u] == 1:
+                queue[waits] = u
+                waits += 1
+    return term_open, owners[:found].copy(), peeled[:found].copy()
+
+
+@numba.njit(cache=True)
+def inside(core: Any, o: int, at: int) -> bool:
+    """Whether occurrence `o` lists slot `at`."""
+    l = core.literal[o]
+    for i in range(core.literal_start[l], core.literal_start[l + 1]):
+        if core.literal_slot[i] == at:
+            return True
+    return False
+
+
+@numba.njit(cache=True)
+def unpeel(core: Any, owners: Array, peeled: Array, slot: Array) -> None:
+    """Set each peeled parity right by its own variable, the last peeled first."""
+    for step in range(len(owners) - 1, -1, -1):
+        v, j = owners[step], peeled[step]
+        holding = 0
+        mine: Any = np.int64(-1)
+        for o in range(core.term_start[j], core.term_start[j + 1]):
+            u = core.literal_variable[core.literal[o]]
+            holding += inside(core, o, slot[u])
+            if u == v:
+                mine = o
+        if (holding % 2 == 0) == (core.weight[j] > 0):
+            continue
+        wanted = not inside(core, mine, slot[v])
+        for i in range(core.first[v], core.first[v + 1]):
+            if inside(core, mine, i) == wanted:
+                slot[v] = i
+                break
+
+
+@numba.njit(cache=True)
 def restrict(core: Any, alive: Array, is_open: Array, term_open: Array, odd: Array) -> Any:
     """What is left after `persist`, as arrays laid out like a workload's."""
     variables = len(core.attribute)
@@ -245,12 +327,7 @@ def settled_value(core: Any, slot: Array, term_open: Array) -> Any:
         failing = 0
         holding = 0
         for o in range(core.term_start[j], core.term_start[j + 1]):
-            l = core.literal[o]
-            inside = False
-            for i in range(core.literal_start[l], core.literal_start[l + 1]):
-                if core.literal_slot[i] == slot[core.literal_variable[l]]:
-                    inside = True
-            if inside == core.flag[o]:
+            if inside(core, o, slot[core.literal_variable[core.literal[o]]]) == core.flag[o]:
                 failing += 1
             else:
                 holding += 1

@@ -21,6 +21,10 @@ class Part:
     variables: Int32
     terms: Int32
 
+    def most(self, core: Core) -> int:
+        """Every positive term and no negative one: no assignment is worth more."""
+        return int(np.maximum(core.weight[self.terms], 0).sum())
+
 
 @dataclass(frozen=True)
 class Reduction:
@@ -53,18 +57,26 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Stage:
-    """One pass of fixing: a core, the slots that live, and the smaller core."""
+    """One pass: a core, the slots that live, and the smaller core.
+
+    `owners` and `peeled` are the parities that left with a variable of their own.
+    """
 
     core: Core
     living: Int32
     start: Int32
     chosen: Int32
     rest: Core
+    owners: Int32
+    peeled: Int32
 
     def expand(self, slots: Int32) -> Int32:
+        from dualquery.oracles.reduction import _kernels
+
         full = self.chosen.copy()
         owner = self.rest.attribute
         full[owner] = self.living[self.start[owner] + self.rest.code[slots]]
+        _kernels.unpeel(self.core, self.owners, self.peeled, full)
         return full
 
     def project(self, slots: Int32) -> Int32:
@@ -122,12 +134,21 @@ def _pass(core: Core) -> Stage | None:
     from dualquery.oracles.reduction import _kernels
 
     alive, is_open, term_open, odd = _kernels.persist(core)
+    owners = peeled = np.empty(0, np.int32)
+    constant = core.constant
     if alive.all():
-        return None
+        if not core.parity.any():
+            return None
+        term_open, owners, peeled = _kernels.peel(core)
+        if not len(owners):
+            return None
+        constant += int(np.maximum(core.weight[peeled], 0).sum())
     arrays = _kernels.restrict(core, alive, is_open, term_open, odd)
     sizes, chosen = arrays[7], arrays[9]
-    constant = core.constant + int(_kernels.settled_value(core, chosen, term_open))
+    if not len(owners):
+        constant += int(_kernels.settled_value(core, chosen, term_open))
     arguments: list[Any] = [*arrays[:9], constant, core.penalty]
     rest = build(*arguments)
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    return Stage(core, np.flatnonzero(alive).astype(np.int32), start, chosen, rest)
+    living = np.flatnonzero(alive).astype(np.int32)
+    return Stage(core, living, start, chosen, rest, owners, peeled)
