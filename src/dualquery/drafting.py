@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from dualquery.errors import ParameterError, SchemaError
 from dualquery.schema import Attribute, Schema
-from dualquery.table import ArrowTable, SparseTable, open_table
+from dualquery.sparse import OnesTable
+from dualquery.table import ArrowTable, open_table
 
 MOST_VALUES = 50
 """Columns with more different numbers than this are cut into bins."""
@@ -29,7 +30,7 @@ def draft_schema(source: str | Path | Any, bins: int = 10) -> Schema:
     if bins < 1:
         raise ParameterError(f"bins = {bins}; expected at least 1")
     table = open_table(source)
-    if isinstance(table, SparseTable):
+    if isinstance(table, OnesTable):
         return Schema(tuple(Attribute.binary(f"x{i}") for i in range(table.width)))
     if not isinstance(table, ArrowTable):
         raise SchemaError(f"cannot draft a schema for {type(table).__name__}")

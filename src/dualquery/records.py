@@ -6,15 +6,18 @@ This module is on the private side of the boundary.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery import table as tables
 from dualquery.encoding import OutOfDomain
 from dualquery.errors import TableError
 from dualquery.queries.workload import Literals
 from dualquery.schema import Schema
-from dualquery.table import Block, SparseBlock, Table
+from dualquery.table import DenseBlock, Ones, Table
+from dualquery.threads import over_ranges
 
 Words = npt.NDArray[np.uint64]
 
@@ -43,47 +46,121 @@ class Records:
         out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
     ) -> Records:
         """Read a table block by block and keep only the bits the literals need."""
+        if isinstance(table, PackedTable):
+            return table.pack(literals)
         attributes = [int(a) for a in np.unique(literals.attribute)]
-        blocks, block_rows = [], []
+        dense = _DensePacker(schema, literals)
+        sparse = _OnesPacker(schema, literals)
         for block in table.blocks(schema, attributes, out_of_domain):
-            blocks.append(_pack_block(block, schema, literals))
-            block_rows.append(block.rows)
-        if not blocks:
+            if isinstance(block, Ones):
+                sparse.add(block)
+            else:
+                dense.add(block)
+        blocks, block_rows = sparse.finish() if sparse.rows else (dense.blocks, dense.rows)
+        if not block_rows:
             raise TableError("the table has no rows")
         return cls(sum(block_rows), literals, tuple(blocks), tuple(block_rows))
 
 
-def _pack_block(block: Block, schema: Schema, literals: Literals) -> Words:
-    words = -(-block.rows // 64)
-    bits = np.zeros((len(literals), words), dtype=np.uint64)
-    if isinstance(block, SparseBlock):
-        _pack_sparse(block, literals, bits)
-        return bits
-    order = np.argsort(literals.attribute, kind="stable")
-    attribute, codes = -1, np.empty(0, dtype=np.int32)
-    flags = np.zeros(words * 64, dtype=bool)
-    for literal in order:
-        if literals.attribute[literal] != attribute:
-            attribute = int(literals.attribute[literal])
-            codes = block.codes(attribute)
-        holds = literals.membership(literal, int(schema.sizes[attribute]))
-        np.take(holds, codes, out=flags[: block.rows])
-        bits[literal] = np.packbits(flags, bitorder="little").view("<u8")
-    return bits
+@runtime_checkable
+class PackedTable(Protocol):
+    """A table that makes its bits itself."""
+
+    def pack(self, literals: Literals) -> Records: ...
 
 
-def _pack_sparse(block: SparseBlock, literals: Literals, bits: Words) -> None:
-    from dualquery._kernels import set_bits
+class _DensePacker:
+    """Packs blocks of codes: one pass over an attribute sets the bits of all its literals."""
 
-    for literal in range(len(literals)):
-        attribute = literals.attribute[literal]
-        ones = block.indices[block.start[attribute] : block.stop[attribute]]
-        codes = literals.codes_of(literal)
-        if 1 in codes:
-            set_bits(bits[literal], ones, block.first_row)
-        if 0 in codes:
-            zeros = np.ones(block.rows, dtype=bool)
-            zeros[ones - block.first_row] = False
-            flags = np.zeros(bits.shape[1] * 64, dtype=bool)
-            flags[: block.rows] = zeros
-            bits[literal] |= np.packbits(flags, bitorder="little").view("<u8")
+    def __init__(self, schema: Schema, literals: Literals) -> None:
+        self.blocks: list[Words] = []
+        self.rows: list[int] = []
+        self.literals = literals
+        self.sizes = schema.sizes
+        owner = np.repeat(np.arange(len(literals)), np.diff(literals.start))
+        order = np.lexsort((literals.codes, literals.attribute[owner]))
+        self._owner, self._codes = owner[order], literals.codes[order]
+        self._attributes, first = np.unique(literals.attribute[owner][order], return_index=True)
+        self._ends = np.append(first, len(order))
+
+    def add(self, block: DenseBlock) -> None:
+        from dualquery._kernels import pack_codes
+
+        words = -(-block.rows // 64)
+        bits = np.zeros((len(self.literals), words), dtype=np.uint64)
+
+        def task(first: int, last: int) -> None:
+            for place in range(first, last):
+                attribute = int(self._attributes[place])
+                part = slice(self._ends[place], self._ends[place + 1])
+                start = np.searchsorted(self._codes[part], np.arange(self.sizes[attribute] + 1))
+                pack_codes(block.codes(attribute), start, self._owner[part], bits)
+
+        over_ranges(task, len(self._attributes), grain=8)
+        self.blocks.append(bits)
+        self.rows.append(block.rows)
+
+
+class _OnesPacker:
+    """Packs the ones of 0/1 attributes, in any order, into blocks made as rows appear."""
+
+    def __init__(self, schema: Schema, literals: Literals) -> None:
+        self.rows = 0
+        self.literals = literals
+        lengths = np.diff(literals.start)
+        owner = np.repeat(np.arange(len(literals)), lengths)
+        self._holds = np.zeros((len(literals), 2), dtype=bool)
+        binary = literals.codes < 2
+        self._holds[owner[binary], literals.codes[binary]] = True
+        # Of "is 1" the bits are the ones, of "is 0" they are turned over at the end, and
+        # "is 0 or 1" is empty turned over.
+        self._places = np.full((len(schema), 2), -1, dtype=np.int64)
+        for code in (0, 1):
+            plain = np.flatnonzero(self._holds[:, code] & ~self._holds[:, 1 - code])
+            self._places[literals.attribute[plain], code] = plain
+        self._blocks: list[Words] = []
+        self._size = tables.BLOCK_ROWS
+
+    def add(self, ones: Ones) -> None:
+        from dualquery._kernels import pack_ones
+
+        self.rows = max(self.rows, ones.rows)
+        while len(self._blocks) * self._size < self.rows:
+            shape = len(self.literals), self._size // 64
+            self._blocks.append(np.zeros(shape, dtype=np.uint64))
+        number = (ones.row // self._size).astype(np.uint16)
+        order = np.argsort(number, kind="stable")  # a radix sort for 16 bits
+        row, attribute = ones.row[order], ones.attribute[order]
+        ends = np.searchsorted(number[order], np.arange(len(self._blocks) + 1))
+
+        def task(first: int, last: int) -> None:
+            for block in range(first, last):
+                part = slice(ends[block], ends[block + 1])
+                if part.start < part.stop:
+                    pack_ones(
+                        row[part],
+                        attribute[part],
+                        self._places,
+                        block * self._size,
+                        self._blocks[block],
+                    )
+
+        over_ranges(task, len(self._blocks), grain=1)
+
+    def finish(self) -> tuple[list[Words], list[int]]:
+        turned = np.flatnonzero(self._holds[:, 0])
+        block_rows = []
+        for number, bits in enumerate(self._blocks):
+            rows = min(self._size, self.rows - number * self._size)
+            words = -(-rows // 64)
+            if words < bits.shape[1]:
+                bits = self._blocks[number] = np.ascontiguousarray(bits[:, :words])
+            bits[turned] = ~bits[turned]
+            bits[turned, words - 1] &= last_word(rows)
+            block_rows.append(rows)
+        return self._blocks, block_rows
+
+
+def last_word(rows: int) -> np.uint64:
+    """Ones at the valid rows of a block's last word."""
+    return np.uint64(2 ** (((rows - 1) % 64) + 1) - 1)

@@ -1,4 +1,4 @@
-"""Private rows: frames, CSV and Parquet files, sparse matrices, read in blocks of rows.
+"""Private rows: frames, CSV and Parquet files, read in blocks of rows.
 
 This module is on the private side of the boundary.
 """
@@ -16,11 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dualquery.encoding import Codes, OutOfDomain, encode_column
-from dualquery.errors import SchemaError, TableError
+from dualquery.errors import TableError
 from dualquery.schema import Schema
 
 BLOCK_ROWS = 1 << 16
-"""Rows handled at a time; a multiple of 64, so that blocks pack into whole words."""
+"""Rows handled at a time: a multiple of 64, so that blocks pack into whole words, and at most
+65,536, so that a row of a block is a 16-bit number."""
 
 
 class Table(Protocol):
@@ -32,23 +33,17 @@ class Table(Protocol):
 
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
-    ) -> Iterator[Block]:
-        """Blocks of `BLOCK_ROWS` rows (the last may be shorter), only these attributes."""
+    ) -> Iterator[Any]:
+        """All rows, only these attributes: dense blocks, or blocks of ones.
+
+        Dense blocks have `BLOCK_ROWS` rows each (the last may be shorter).
+        """
         ...
-
-
-class Block(Protocol):
-    """Some consecutive rows, encoded."""
-
-    @property
-    def rows(self) -> int: ...
-
-    def codes(self, attribute: int) -> Codes: ...
 
 
 @dataclass(frozen=True)
 class DenseBlock:
-    """Codes by attribute."""
+    """Some consecutive rows, encoded: codes by attribute."""
 
     rows: int
     columns: dict[int, Codes]
@@ -58,20 +53,16 @@ class DenseBlock:
 
 
 @dataclass(frozen=True)
-class SparseBlock:
-    """Rows of a 0/1 matrix, stored by column."""
+class Ones:
+    """Some ones of a 0/1 table, in any order: record `row[i]` has `attribute[i]`.
+
+    `rows` is how many records are known by now; the last block tells the table's own. A pair
+    that is given twice counts once.
+    """
 
     rows: int
-    start: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.int32]
-    first_row: int
-
-    def codes(self, attribute: int) -> Codes:
-        codes = np.zeros(self.rows, dtype=np.int32)
-        ones = self.indices[self.start[attribute] : self.stop[attribute]]
-        codes[ones - self.first_row] = 1
-        return codes
+    row: npt.NDArray[np.int64]
+    attribute: npt.NDArray[np.int32]
 
 
 class ArrowTable:
@@ -89,7 +80,7 @@ class ArrowTable:
 
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
-    ) -> Iterator[Block]:
+    ) -> Iterator[DenseBlock]:
         names = [schema.names[a] for a in attributes]
         for block in _regroup(self.batches(names), BLOCK_ROWS):
             columns = {
@@ -150,9 +141,8 @@ class CsvTable(ArrowTable):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _reading(path):
-            with self._open(None) as reader:
-                super().__init__(reader.schema.names)
+        with reading(path), self._open(None) as reader:
+            super().__init__(reader.schema.names)
 
     def _open(self, names: Sequence[str] | None) -> Any:
         from pyarrow import csv
@@ -172,7 +162,7 @@ class CsvTable(ArrowTable):
         )
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with _reading(self.path):
+        with reading(self.path):
             yield from self._open(names)
 
 
@@ -183,78 +173,15 @@ class ParquetTable(ArrowTable):
         from pyarrow import dataset
 
         self.path = path
-        with _reading(path):
+        with reading(path):
             self.dataset = dataset.dataset(str(path), format="parquet")
             super().__init__(self.dataset.schema.names)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with _reading(self.path):
+        with reading(self.path):
             yield from self.dataset.to_batches(
                 columns=list(names), batch_size=BLOCK_ROWS, batch_readahead=1, fragment_readahead=1
             )
-
-
-class SparseTable:
-    """A SciPy sparse matrix of 0/1; columns are named by the schema."""
-
-    def __init__(self, matrix: Any) -> None:
-        columns = matrix.tocsc()
-        columns.sum_duplicates()
-        columns.eliminate_zeros()
-        columns.sort_indices()
-        wrong = np.flatnonzero(columns.data != 1)
-        if len(wrong):
-            column = int(np.searchsorted(columns.indptr, wrong[0], side="right")) - 1
-            raise TableError(
-                f"column {column} of the sparse matrix holds {columns.data[wrong[0]]}; "
-                "expected only 0 and 1"
-            )
-        self.rows, self.width = columns.shape
-        self.start = columns.indptr.astype(np.int64)
-        self.indices = columns.indices.astype(np.int32)
-
-    @classmethod
-    def load(cls, path: Path) -> SparseTable:
-        from scipy import sparse
-
-        try:
-            return cls(sparse.load_npz(path))
-        except TableError:
-            raise
-        except Exception as error:  # damaged archives fail in many ways
-            raise TableError(
-                f"cannot read {str(path)!r} as a sparse matrix: {_first_line(error)}"
-            ) from None
-
-    def bind(self, schema: Schema) -> Schema:
-        if schema.patterns:
-            stem = schema.patterns[0].replace("*", "{}")
-            named = schema.names
-            rest = self.width - len(named)
-            schema = schema.resolve([*named, *(stem.format(i) for i in range(rest))])
-        if len(schema) != self.width:
-            raise SchemaError(
-                f"the sparse matrix has {self.width} columns and the schema {len(schema)}"
-            )
-        for attribute in schema.attributes:
-            if not attribute.is_binary:
-                raise SchemaError(
-                    f"attribute {attribute.name!r} is not binary, as a sparse matrix needs"
-                )
-        return schema
-
-    def blocks(
-        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
-    ) -> Iterator[Block]:
-        start = self.start[:-1].copy()
-        for first in range(0, self.rows, BLOCK_ROWS):
-            last = min(first + BLOCK_ROWS, self.rows)
-            stop = start.copy()
-            for a in attributes:
-                column = self.indices[start[a] : self.start[a + 1]]
-                stop[a] = start[a] + np.searchsorted(column, last)
-            yield SparseBlock(last - first, start, stop, self.indices, first)
-            start = stop
 
 
 def open_table(source: Any) -> Table:
@@ -262,7 +189,12 @@ def open_table(source: Any) -> Table:
     if isinstance(source, str | Path):
         return _open_path(Path(source))
     if hasattr(source, "tocsc"):
+        from dualquery.sparse import SparseTable
+
         return SparseTable(source)
+    if hasattr(source, "bind") and hasattr(source, "blocks"):
+        table: Table = source
+        return table
     return FrameTable(source)
 
 
@@ -275,20 +207,22 @@ def _open_path(path: Path) -> Table:
     if endings.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         return CsvTable(path)
     if endings.endswith(".npz"):
-        return SparseTable.load(path)
+        from dualquery.sparse import SparseFile
+
+        return SparseFile(path)
     raise TableError(
         f"cannot tell the format of {str(path)!r}; expected .csv, .csv.gz, .parquet or .npz"
     )
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Turn the errors of a file reader into one line that names the file."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"cannot read {str(path)!r}: {_first_line(error)}") from None
+        raise TableError(f"cannot read {str(path)!r}: {first_line(error)}") from None
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
