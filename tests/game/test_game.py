@@ -96,9 +96,7 @@ def test_the_events_of_plan_and_transcript_agree(schema: Schema, rows: pa.Table)
     job = DualQuery(epsilon=1.0, delta=1e-3, queries=200, seed=1)
     plan = job.plan(rows.num_rows, schema)
     made = job.fit(rows, schema=schema)
-    after = Events.of(
-        made.transcript.temperatures, made.transcript.draw_counts, rows.num_rows
-    )
+    after = Events.of(made.transcript.temperatures, made.transcript.draw_counts, rows.num_rows)
     assert plan.events == after
     assert made.privacy.epsilon <= 1.0
     assert made.privacy.by_accountant == plan.epsilon
