@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,10 +24,8 @@ def test_print_then_parse_gives_the_query_back(data: st.DataObject) -> None:
 @given(st.text(max_size=30))
 def test_any_text_parses_or_is_refused_in_one_line(text: str) -> None:
     schema = Schema((Attribute.categorical("a", ["x", "y"]), Attribute.numeric("n", [0, 1, 2])))
-    try:
-        parse(text, schema)
-    except QueryError as error:
-        assert str(error)
+    with contextlib.suppress(QueryError):
+        assert parse(format_query(parse(text, schema), schema), schema) == parse(text, schema)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_any_text_parses_or_is_refused_in_one_line(text: str) -> None:
         ("grade>=mid", [(5, (1, 2), False)]),
         ("grade<mid", [(5, (0,), False)]),
         ("rate in {[0,0.25), missing}", [(4, (0, 2), False)]),
-        ('sex=Male & age<25 & "work class"!=">50K"', [(0, (1,), False), (1, (0,), False), (3, (2,), True)]),
+        ('sex=Male & "work class"!=">50K"', [(0, (1,), False), (3, (2,), True)]),
     ],
-)  # fmt: skip
+)
 def test_what_a_text_means(schema: Schema, text: str, literals) -> None:
     expected = Query("conjunction", tuple(Literal(*literal) for literal in literals))
     assert parse(text, schema) == expected

@@ -8,7 +8,8 @@ from dualquery.queries.generators import (
     read_workload,
     thresholds,
 )
-from dualquery.queries.language import format_query, parse
+from dualquery.queries.language import parse
+from dualquery.queries.printing import format_query
 from dualquery.queries.query import Literal, Query, conjunction, parity
 from dualquery.queries.workload import Literals, Workload
 

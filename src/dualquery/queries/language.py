@@ -1,4 +1,4 @@
-"""The query language, both ways.
+"""The query language; `printing` is its other direction.
 
     sex=Female & age>=50 & income!=">50K"
     age in [25,50)          race in {Black, Other}          workclass is missing
@@ -15,13 +15,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dualquery.errors import QueryError, SchemaError
+from dualquery.queries.printing import PLAIN, bins_text
 from dualquery.queries.query import Literal, Query, conjunction, parity
-from dualquery.schema import Attribute, Schema, Value
+from dualquery.schema import Attribute, Schema
 
 _TOKEN = re.compile(
-    r"""\s*(?: (?P<quoted>"(?:[^"\\]|\\.)*")
-             | (?P<symbol><=|>=|!=|==|[=<>&,(){}\[\]])
-             | (?P<word>[^\s"&,(){}\[\]=<>!]+) )""",
+    rf"""\s*(?: (?P<quoted>"(?:[^"\\]|\\.)*")
+             | (?P<symbol><=|>=|!=|==|[=<>&,(){{}}\[\]])
+             | (?P<word>{PLAIN}) )""",
     re.VERBOSE,
 )
 _RELATIONS = ("=", "==", "!=", "<", "<=", ">", ">=")
@@ -191,7 +192,7 @@ class _Parser:
         if attribute.is_numeric:
             raise QueryError(
                 f"{attribute.name!r} is cut into bins; ask for a range such as "
-                f"{attribute.name} in {_bins(attribute, 0, 0)}"
+                f"{attribute.name} in {bins_text(attribute, 0, 0)}"
             )
         for code, value in enumerate(attribute.values):
             if str(value) == token.text:
@@ -301,76 +302,3 @@ def _place(attribute: Attribute, token: _Token) -> float:
         if str(value) == token.text:
             return float(code)
     raise QueryError(f"{token.text!r} is not a value of {attribute.name!r}")
-
-
-# Printing
-
-
-def format_query(query: Query, schema: Schema) -> str:
-    """Write a query so that `parse` reads it back."""
-    if query.kind == "parity":
-        return f"parity({', '.join(_format(literal, schema, True) for literal in query.literals)})"
-    return " & ".join(_format(literal, schema, False) for literal in query.literals)
-
-
-def format_literal(literal: Literal, schema: Schema) -> str:
-    """Write one literal."""
-    return _format(literal, schema, False)
-
-
-def _format(literal: Literal, schema: Schema, brief: bool) -> str:
-    attribute = schema.attributes[literal.attribute]
-    name, codes = _quote(attribute.name), sorted(literal.codes)
-    if attribute.is_binary and codes == [1] and brief and not literal.negated:
-        return name
-    if codes == [attribute.missing_code]:
-        return f"{name} is {'not ' if literal.negated else ''}missing"
-    membership = f"{name} {'not in' if literal.negated else 'in'} "
-    if attribute.is_numeric:
-        runs = _runs([code for code in codes if code != attribute.missing_code])
-        if len(runs) == 1 and attribute.missing_code not in codes:
-            low, high = runs[0]
-            if not literal.negated and high == attribute.proper_size - 1 and low > 0:
-                return f"{name}>={attribute.edges[low]!r}"
-            if not literal.negated and low == 0 and high < attribute.proper_size - 1:
-                return f"{name}<{attribute.edges[high + 1]!r}"
-            return membership + _bins(attribute, low, high)
-        items = [_bins(attribute, low, high) for low, high in runs]
-    else:
-        proper = [code for code in codes if code != attribute.missing_code]
-        if len(codes) == 1:
-            relation = "!=" if literal.negated else "="
-            return f"{name}{relation}{_cell(attribute, codes[0])}"
-        items = [_cell(attribute, code) for code in proper]
-    if attribute.missing_code in codes:
-        items.append("missing")
-    return membership + "{" + ", ".join(items) + "}"
-
-
-def _runs(codes: list[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for code in codes:
-        if runs and runs[-1][1] == code - 1:
-            runs[-1] = (runs[-1][0], code)
-        else:
-            runs.append((code, code))
-    return runs
-
-
-def _bins(attribute: Attribute, low: int, high: int) -> str:
-    close = "]" if high == attribute.proper_size - 1 else ")"
-    return f"[{attribute.edges[low]!r},{attribute.edges[high + 1]!r}{close}"
-
-
-def _cell(attribute: Attribute, code: int) -> str:
-    value: Value = attribute.values[code]
-    if attribute.missing and str(value) == "missing":
-        return '"missing"'
-    return _quote(str(value))
-
-
-def _quote(text: str) -> str:
-    """The text as it is where one word token reads it back, else in double quotes."""
-    match = _TOKEN.match(text)
-    plain = match is not None and match.lastgroup == "word" and match.group("word") == text
-    return text if plain and text not in ("in", "is", "not") else json.dumps(text, ensure_ascii=False)
