@@ -100,7 +100,7 @@ def test_descent_ends_where_no_single_change_gains(problem: Problem, seed: int) 
     state = search_state(core)
     slots = random_slots(core, np.random.default_rng(seed))
     _kernels.load_state(core, part.variables, part.terms, slots, *state)
-    _kernels.descend(core, part.variables, slots, *state, True)
+    _kernels.descend(core, part.variables, slots, *state)
     value = core_value(core, slots)
     for v in range(core.variables):
         for other in range(core.first[v], core.first[v + 1]):

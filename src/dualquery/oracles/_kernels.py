@@ -322,9 +322,9 @@ def load_state(
 
 @numba.njit(cache=True)
 def toggle(
-    core: Any, o: int, now: bool, slot: Array, miss: Array, mark: Array, score: Array
+    core: Any, o: int, now: int, slot: Array, miss: Array, mark: Array, score: Array
 ) -> None:
-    """Occurrence `o` has changed: it is listed `now`, or no longer."""
+    """Occurrence `o` has changed: it is listed (`now` is 1) or no longer (0)."""
     j = core.occurrence_term[o]
     w = core.weight[j]
     begin, end = core.term_start[j], core.term_start[j + 1]
@@ -360,21 +360,22 @@ def move(core: Any, v: int, to: int, slot: Array, miss: Array, mark: Array, scor
     """Put variable `v` into slot `to`; costs the terms that list either slot."""
     old = slot[v]
     slot[v] = to
-    for i in range(core.slot_start[old], core.slot_start[old + 1]):
-        o = core.slot_occurrence[i]
-        if not lists(core, o, to):
-            toggle(core, o, False, slot, miss, mark, score)
-    for i in range(core.slot_start[to], core.slot_start[to + 1]):
-        o = core.slot_occurrence[i]
-        if not lists(core, o, old):
-            toggle(core, o, True, slot, miss, mark, score)
+    # One loop for both slots, so that `toggle` is compiled into it once.
+    middle = core.slot_start[old + 1] - core.slot_start[old]
+    end = middle + core.slot_start[to + 1] - core.slot_start[to]
+    for i in range(end):
+        now = 1 if i >= middle else 0
+        at = core.slot_start[to] + i - middle if now else core.slot_start[old] + i
+        o = core.slot_occurrence[at]
+        if not lists(core, o, old if now else to):
+            toggle(core, o, now, slot, miss, mark, score)
 
 
 @numba.njit(cache=True)
 def descend(
-    core: Any, variables: Array, slot: Array, miss: Array, mark: Array, score: Array, tidy: bool
+    core: Any, variables: Array, slot: Array, miss: Array, mark: Array, score: Array
 ) -> Any:
-    """Best moves until none gains; with `tidy`, ties go home. Return the gain.
+    """Best moves until none gains, and ties go home. Return the gain.
 
     Every move raises the value, or keeps it and raises the number of variables at home,
     so this ends.
@@ -389,7 +390,7 @@ def descend(
             for i in range(core.first[v], core.first[v + 1]):
                 if score[i] > score[best]:
                     best = i
-            if tidy and score[core.home[v]] == score[best]:
+            if score[core.home[v]] == score[best]:
                 best = core.home[v]
             if best != now:
                 total += score[best] - score[now]
@@ -467,6 +468,7 @@ def anneal(
     The first run begins at `slot` as it comes, the next ones at the rows of `starts`, later
     ones in turn at random slots and at the best so far; all but the random ones begin at
     half the heat, so that what they start from is not wiped out. A value of `enough` ends it.
+    Ties are not tidied up: `descend` does that.
     """
     state = np.uint64(seed) | np.uint64(1)
     # −log of a uniform variable, tabulated: acceptance costs one read instead of one log.
@@ -500,7 +502,13 @@ def anneal(
             if best_value >= enough:
                 break
         cooling = (cold / heat) ** (1.0 / max(sweeps - 1, 1))
-        for _ in range(sweeps):
+        step = 0
+        moved = True
+        while step < sweeps or moved:
+            # After the last sweep the heat is off: only gains are taken, until none is left.
+            if step >= sweeps:
+                heat = 0.0
+            moved = False
             limit = -heat * chance[0]
             for v in variables:
                 for i in range(core.first[v], core.first[v + 1]):
@@ -508,7 +516,7 @@ def anneal(
                     if i == now:
                         continue
                     gain = score[i] - score[now]
-                    if gain < limit:
+                    if gain < limit or (gain == 0 and step >= sweeps):
                         continue
                     if gain <= 0:
                         state ^= state << np.uint64(13)
@@ -520,9 +528,10 @@ def anneal(
                         if gain == 0 and state & np.uint64(1 << 20):
                             continue
                     value += gain
+                    moved = True
                     move(core, v, i, slot, miss, mark, score)
             heat *= cooling
-        value += descend(core, variables, slot, miss, mark, score, False)
+            step += 1
         if value > best_value:
             best_value = value
             for i in range(len(variables)):
@@ -531,8 +540,7 @@ def anneal(
             break
     for i in range(len(variables)):
         slot[variables[i]] = best[i]
-    load_state(core, variables, terms, slot, miss, mark, score)
-    return best_value + descend(core, variables, slot, miss, mark, score, True)
+    return best_value
 
 
 @numba.njit(cache=True)

@@ -102,6 +102,8 @@ def anneal_parts(
                 slots,
                 *state,
             )
+            _kernels.load_state(rest, part.variables, part.terms, slots, *state)
+            _kernels.descend(rest, part.variables, slots, *state)
     return slots
 
 

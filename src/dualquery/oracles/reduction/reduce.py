@@ -76,7 +76,8 @@ class Stage:
         full = self.chosen.copy()
         owner = self.rest.attribute
         full[owner] = self.living[self.start[owner] + self.rest.code[slots]]
-        _kernels.unpeel(self.core, self.owners, self.peeled, full)
+        if len(self.owners):
+            _kernels.unpeel(self.core, self.owners, self.peeled, full)
         return full
 
     def project(self, slots: Int32) -> Int32:
