@@ -14,6 +14,9 @@ from numba import njit
 
 from dualquery._kernels import popcount
 
+CHUNK = 4096
+"""Rows entered into a table at a time: their places stay in the nearest cache."""
+
 
 @njit(inline="always")
 def _same(terms: Any, p: int, q: int, length: int) -> bool:
@@ -168,20 +171,24 @@ def count_tables(
     and answers the queries `start[t]:start[t+1]`, query q by cell `cells[q]`. Two copies of the
     table take turns, so that neighbours in one cell do not wait for each other.
     """
-    k = columns.shape[1]
-    rows = codes.shape[1]
-    joint = np.empty(rows, dtype=np.int64)
+    k, rows = columns.shape[1], codes.shape[1]
+    joint = np.empty(CHUNK, dtype=np.int32)
     for t in range(first, last):
         size = radix[t, k]
-        table = np.zeros(2 * size, dtype=np.int64)
-        column, weight = codes[columns[t, 0]], radix[t, 0]
-        for row in range(rows):
-            joint[row] = weight * column[row]
-        for place in range(1, k):
-            column, weight = codes[columns[t, place]], radix[t, place]
-            for row in range(rows):
-                joint[row] += weight * column[row]
-        for row in range(rows):
-            table[joint[row] + (row & 1) * size] += 1
+        table = np.zeros(2 * size, dtype=np.int32)
+        for begin in range(0, rows, CHUNK):
+            end = min(begin + CHUNK, rows)
+            held = joint[: end - begin]
+            held[:] = codes[columns[t, 0], begin:end]
+            for place in range(1, k):
+                column = codes[columns[t, place], begin:end]
+                weight = np.int32(radix[t, place])
+                for row in range(len(held)):
+                    held[row] += weight * np.int32(column[row])
+            for row in range(0, len(held) - 1, 2):
+                table[held[row]] += 1
+                table[held[row + 1] + size] += 1
+            if len(held) & 1:
+                table[held[-1]] += 1
         for q in range(start[t], start[t + 1]):
             counts[q] += table[cells[q]] + table[size + cells[q]]

@@ -29,8 +29,9 @@ NEAR_CACHE, FAR_CACHE = 1 << 20, 1 << 24
 NEAR_NS, FAR_NS = 0.09, 0.35
 """Nanoseconds to load and count one word of a column, from the cache and from memory."""
 
-LISTED_NS, ROW_NS = 0.6, 0.5
-"""Nanoseconds to test one listed row in one column; to place one row along one attribute."""
+LISTED_NS, ROW_NS, PLACE_NS = 0.9, 1.5, 0.3
+"""Nanoseconds to test one listed row in one column; to enter one row into a table; to find its
+place along one attribute."""
 
 CALL_NS = 15.0
 """Nanoseconds a query takes in one block besides its words."""
@@ -133,7 +134,7 @@ def count_by_popcounts(tally: Tally, terms: Terms) -> Counts:
     """Conjunctions, column by column, in an order in which neighbours share columns."""
     from dualquery.queries._kernels import count_conjunctions
 
-    ordered, order = _ordered(np.sort(terms, axis=1))
+    ordered, order = _ordered(_sorted_terms(terms))
     counts = _over_tiles(tally, ordered, count_conjunctions)
     # Past the last row no positive literal holds, so every negated one does.
     counts -= _padding(tally.records) * (ordered & 1).all(axis=1)
@@ -144,7 +145,7 @@ def count_parities(tally: Tally, terms: Terms) -> Counts:
     """Parities: the rows in which an even number of terms holds."""
     from dualquery.queries._kernels import count_odd
 
-    literals, order = _ordered(np.sort(terms >> 1, axis=1))
+    literals, order = _ordered(_sorted_terms(terms >> 1))
     odd = _restored(_over_tiles(tally, literals, count_odd), order)
     flipped = (terms & 1).sum(axis=1) & 1
     even: Counts = np.where(flipped, odd, tally.records.rows - odd)
@@ -216,7 +217,7 @@ def count_by_lists(tally: Tally, terms: Terms) -> Counts:
         return np.zeros(0, dtype=np.int64)
     place, _ = _rarest(tally, terms)
     is_pivot = np.arange(terms.shape[1]) == place[:, None]
-    others = np.sort(terms[~is_pivot].reshape(len(terms), -1), axis=1)
+    others = _sorted_terms(terms[~is_pivot].reshape(len(terms), -1))
     ordered, order = _ordered(np.column_stack([terms[is_pivot], others]))
     literals, pivots = np.unique(ordered[:, 0] >> 1, return_inverse=True)
     others = np.ascontiguousarray(ordered[:, 1:])
@@ -238,12 +239,15 @@ def _worth_tables(tally: Tally, workload: Workload, terms: Terms) -> Positions:
     k = terms.shape[1]
     single = np.diff(workload.literals.start) == 1
     fit = np.flatnonzero(((terms & 1) == 0).all(axis=1) & single[terms >> 1].all(axis=1))
-    one_table = tally.records.rows * k * ROW_NS
+    one_table = tally.records.rows * (ROW_NS + k * PLACE_NS)
     one_query = 2 * tally.words * tally.dense_ns
     if len(fit) * one_query < one_table:
         return np.zeros(0, dtype=np.int64)
-    attributes = np.sort(workload.literals.attribute[terms[fit] >> 1], axis=1)
-    _, table, sharing = np.unique(attributes, axis=0, return_inverse=True, return_counts=True)
+    attributes = _sorted_terms(workload.literals.attribute[terms[fit] >> 1])
+    key = attributes[:, 0].astype(np.uint64)
+    for column in attributes.T[1:]:  # wraps where it must: a clash costs time, not exactness
+        key = key * np.uint64(len(workload.schema)) + column.astype(np.uint64)
+    _, table, sharing = np.unique(key, return_inverse=True, return_counts=True)
     levels = np.bincount(workload.literals.attribute)[attributes] + 1.0
     worth = (sharing * one_query > one_table)[table] & (levels.prod(axis=1) <= MOST_CELLS)
     chosen: Positions = fit[worth]
@@ -290,17 +294,28 @@ def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
 # Order
 
 
+def _sorted_terms(terms: Terms) -> Terms:
+    """The terms of each query in rising order."""
+    if terms.shape[1] > 3:
+        return np.sort(terms, axis=1)
+    columns = list(terms.T)
+    for i, j in ((0, 1), (1, 2), (0, 1)):
+        if j < len(columns):
+            low, high = columns[i], columns[j]
+            columns[i], columns[j] = np.minimum(low, high), np.maximum(low, high)
+    return np.column_stack(columns)
+
+
 def _ordered(terms: Terms) -> tuple[Terms, Positions]:
-    """Queries in the order of their terms, so that neighbours use the same columns."""
-    width = int(terms.max(initial=1)).bit_length()
-    if width * terms.shape[1] <= 63:
-        key = terms[:, 0].astype(np.int64)
-        for column in terms.T[1:]:
-            key = key << width | column
-        order = np.argsort(key)
+    """Queries in the order of all their terms but the last, so that neighbours share columns."""
+    leading = list(terms.T[: max(1, terms.shape[1] - 1)])
+    if terms.max(initial=0) < 1 << 16:  # then NumPy's stable sort is a radix sort
+        order = np.arange(len(terms))
+        for column in reversed(leading):
+            order = order[np.argsort(column[order].astype(np.uint16), kind="stable")]
     else:
-        order = np.lexsort(terms.T[::-1])
-    return np.ascontiguousarray(terms[order]), order
+        order = np.lexsort(leading[::-1])
+    return np.take(terms, order, axis=0), order
 
 
 def _restored(counts: Counts, order: Positions) -> Counts:
