@@ -1,1 +1,1 @@
-"""What a release is measured against."""
+"""What a release is measured against, all under one protocol (`baseline.py`)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.baselines.baseline import FLOATING, Cost
 from dualquery.baselines.product import product_answers
 from dualquery.encoding import OutOfDomain
 from dualquery.privacy.accountants.gaussian import mu_of
@@ -32,6 +33,7 @@ class Independent:
 
     shares: Floats
     first: npt.NDArray[np.int64]
+    privacy: Cost
     name: str = "independent"
 
     @classmethod
@@ -52,7 +54,8 @@ class Independent:
         scale = np.sqrt(moved * len(schema)) / mu_of(epsilon, delta)
         noisy = counted.counts + generator.normal(0.0, scale, len(cells))
         first = np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.int64)
-        return cls(_shares(noisy, first), first)
+        cost = Cost(epsilon, delta, neighbours, "Gaussian noise on one-way tables", FLOATING)
+        return cls(_shares(noisy, first), first, cost)
 
     def answers(self, workload: Workload) -> Floats:
         literals = workload.literals

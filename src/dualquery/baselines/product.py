@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.baselines.baseline import FREE, Cost
 from dualquery.queries.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +34,7 @@ class Zeros:
     """The table in which every bit of every record is off; it costs no privacy."""
 
     name: str = "zeros"
+    privacy: Cost = FREE
 
     def answers(self, workload: Workload) -> Floats:
         return product_answers(workload, np.zeros(len(workload.literals)))
@@ -43,6 +45,7 @@ class Uniform:
     """The table that holds each valid record once; it costs no privacy."""
 
     name: str = "uniform"
+    privacy: Cost = FREE
 
     def answers(self, workload: Workload) -> Floats:
         literals = workload.literals

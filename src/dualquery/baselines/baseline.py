@@ -1,0 +1,77 @@
+"""What every baseline is: a name, answers to a workload, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.statement import figure
+from dualquery.queries.workload import Workload
+
+Floats = npt.NDArray[np.float64]
+
+FLOATING = "noise in floating point: for comparison, not for publication"
+SEEDED = "seeded: NOT PRIVATE"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The privacy statement of a baseline.
+
+    `mechanism` names the theorem behind ε and δ. `caveat` is empty where the answers could be
+    published as they are; it says so where the noise was drawn from a seed, or in floating point,
+    whose low bits can tell neighbours apart although the ideal mechanism could not.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    mechanism: str
+    caveat: str = ""
+
+    @property
+    def private(self) -> bool:
+        return not self.caveat
+
+    def text(self) -> str:
+        """The statement in one line."""
+        if self.epsilon == 0.0:
+            return f"reads no data ({self.mechanism})"
+        stated = (
+            f"ε = {figure(self.epsilon)} at δ = {self.delta:g}, {self.neighbours} neighbours, "
+            f"{self.mechanism}"
+        )
+        return f"{stated}; {self.caveat}" if self.caveat else stated
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": str(self.neighbours),
+            "mechanism": self.mechanism,
+            "private": self.private,
+            "caveat": self.caveat,
+        }
+
+
+FREE = Cost(0.0, 0.0, Neighbours.REPLACE_ONE, "fixed before any row is read")
+"""The cost of answers that do not depend on the table."""
+
+
+class Baseline(Protocol):
+    """Answers to a workload at a stated cost; a release answers the same way."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def privacy(self) -> Cost: ...
+
+    def answers(self, workload: Workload) -> Floats:
+        """The answer to each query, in [0, 1]."""
+        ...

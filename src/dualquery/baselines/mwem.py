@@ -1,0 +1,208 @@
+"""MWEM (Hardt, Ligett, McSherry 2012): multiplicative weights over every possible record.
+
+Private side: it reads counts. It holds one number per possible record, so it is for narrow
+tables; there it is the method to beat.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.noise import discrete_laplace, rational_scale
+from dualquery.baselines.universe import MEMORY, OnUniverse, require_memory
+from dualquery.errors import ParameterError
+from dualquery.privacy._checks import positive, whole
+from dualquery.privacy.neighbours import Neighbours, rounding_charge
+from dualquery.privacy.sampler import draw
+from dualquery.privacy.shards import Shard
+from dualquery.privacy.sources import RandomSource
+from dualquery.queries.counting import Answers
+from dualquery.queries.workload import Workload
+
+Positions = npt.NDArray[np.int64]
+
+OUTPUTS = ("average", "last")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How MWEM runs. The defaults are the published algorithm.
+
+    Known improvements, none of which costs privacy: `passes` repeats the multiplicative weights
+    over all measurements so far, that many times a round (published: the newest, once);
+    `output` "last" answers from the last distribution; the published average is over those that
+    queries were chosen against, A_0 to A_{T−1}, which is what its theorem bounds;
+    `repeats` False measures no query twice; `share` is the part of a round's budget that the
+    choice of the query takes (published: half).
+    """
+
+    rounds: int = 15
+    passes: int = 0
+    output: str = "average"
+    repeats: bool = True
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        whole("rounds", self.rounds)
+        whole("passes", self.passes, least=0)
+        if self.output not in OUTPUTS:
+            raise ParameterError(f"output = {self.output!r}; expected one of {', '.join(OUTPUTS)}")
+        if not 0.0 < self.share < 1.0:
+            raise ParameterError(f"expected 0 < share={self.share:g} < 1")
+
+
+IMPROVED = Settings(passes=20, output="last", repeats=False)
+"""The improvements together, as implementations in use have them."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a round spends, and on what.
+
+    Guarantee: replacing a record moves every count, hence every score |c − n·a|, by at most one.
+    A choice with probability proportional to exp(`choice`·score) then has bounded range
+    2·`choice`, plus the rounding charge of the exact draw; a count with discrete Laplace noise of
+    scale `scale` is (1/`scale`)-private. T rounds of both cost `epsilon` at most.
+    """
+
+    choice: float
+    scale: float
+    epsilon: float
+
+    @classmethod
+    def of(cls, epsilon: float, rows: int, settings: Settings) -> Rates:
+        each = positive("epsilon", epsilon) / settings.rounds
+        ideal = settings.share * each / 2.0
+        charge = float(rounding_charge(ideal * rows))
+        choice = ideal - charge / 2.0
+        if choice <= 0.0:
+            raise ParameterError(f"epsilon={epsilon:g} is too small for {settings.rounds} rounds")
+        scale = float(rational_scale(1.0 / (each * (1.0 - settings.share))))
+        spent = settings.rounds * (2.0 * choice + charge + 1.0 / scale)
+        return cls(choice, scale, spent)
+
+
+class Chooser:
+    """The exponential mechanism over the queries, on the package's exact draw.
+
+    That draw is over queries and negations with opposite exponents. With the exponents
+    choice·|score| ≥ 0, a draw that is no negation is query q with probability proportional to
+    exp(choice·|score|), exactly; negations are drawn less than half the time, and drawn again.
+    """
+
+    def __init__(self, answers: Answers, choice: float) -> None:
+        self._answers = answers
+        self._choice = choice
+
+    def weigh(self, played: Floats, allowed: Positions) -> Shard:
+        """The exponents of the allowed queries, given what the distribution answers."""
+        rows = self._answers.rows
+        modelled = rows * np.clip(played[allowed], 0.0, 1.0)
+        shard = Shard(len(allowed))
+        shard.exponents[:] = self._choice * np.abs(self._answers.counts[allowed] - modelled)
+        return shard
+
+    def choose(self, played: Floats, allowed: Positions, source: RandomSource) -> int:
+        shard = self.weigh(played, allowed)
+        while True:
+            drawn = draw(shard, 1, source)
+            if not drawn.negated[0]:
+                return int(allowed[drawn.queries[0]])
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The distribution over the universe, and the measurements it was fitted to."""
+
+    distribution: Floats
+    measured: tuple[tuple[int, float], ...] = ()
+
+    @classmethod
+    def uniform(cls, workload: Workload) -> Weights:
+        shape = tuple(int(size) for size in workload.schema.sizes)
+        return cls(np.full(shape, 1.0 / math.prod(shape)))
+
+    def learn(self, query: int, share: float, queries: OnUniverse, passes: int) -> Weights:
+        """The state after one more measurement: multiplicative weights, as published.
+
+        A(x) ← A(x)·exp(q(x)·(measured − q(A))/2), in shares of the table; with passes, the same
+        again for all measurements so far.
+        """
+        measured = (*self.measured, (query, share))
+        distribution = self.distribution.copy()
+        _pull(distribution, query, share, queries)
+        for _ in range(passes):
+            for past, target in measured:
+                _pull(distribution, past, target, queries)
+        return Weights(distribution, measured)
+
+
+def _pull(distribution: Floats, query: int, target: float, queries: OnUniverse) -> None:
+    indicator = queries.indicator(query)
+    axes = tuple(axis for axis, size in enumerate(indicator.shape) if size == 1)
+    share = float((distribution.sum(axis=axes, keepdims=True) * indicator).sum())
+    distribution *= np.exp(indicator * (target - share) / 2.0)
+    distribution /= distribution.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Mwem:
+    """The distribution MWEM ends with; it answers any query over its schema."""
+
+    distribution: Floats
+    privacy: Cost
+    measured: tuple[tuple[int, float], ...] = field(default=())
+    name: str = "mwem"
+
+    @classmethod
+    def fit(
+        cls,
+        answers: Answers,
+        workload: Workload,
+        *,
+        epsilon: float,
+        source: RandomSource,
+        settings: Settings | None = None,
+        memory: int = MEMORY,
+        name: str = "mwem",
+        observer: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Mwem:
+        """Run MWEM on the counts of a workload; n is public, neighbours replace one record."""
+        settings = settings or Settings()
+        require_memory(workload.schema, memory)
+        rates = Rates.of(epsilon, answers.rows, settings)
+        chooser = Chooser(answers, rates.choice)
+        queries = OnUniverse(workload)
+        state = Weights.uniform(workload)
+        total = np.zeros_like(state.distribution)
+        allowed = np.arange(len(workload))
+        for number in range(settings.rounds):
+            here = source.for_round(number)
+            total += state.distribution
+            query = chooser.choose(queries.answers(state.distribution), allowed, here)
+            noisy = int(answers.counts[query]) + discrete_laplace(rates.scale, here)
+            state = state.learn(query, noisy / answers.rows, queries, settings.passes)
+            if not settings.repeats and len(allowed) > 1:
+                allowed = allowed[allowed != query]
+            observer(number + 1, settings.rounds)
+        distribution = state.distribution if settings.output == "last" else total / total.sum()
+        cost = Cost(
+            rates.epsilon,
+            0.0,
+            Neighbours.REPLACE_ONE,
+            "exponential mechanism and discrete Laplace noise",
+            "" if source.private else SEEDED,
+        )
+        return cls(distribution, cost, state.measured, name)
+
+    def answers(self, workload: Workload) -> Floats:
+        shape = tuple(int(size) for size in workload.schema.sizes)
+        if shape != self.distribution.shape:
+            raise ParameterError("the workload is over another schema than MWEM was fitted on")
+        return np.clip(OnUniverse(workload).answers(self.distribution), 0.0, 1.0)

@@ -1,0 +1,134 @@
+"""Per-query noise: the Laplace and the Gaussian mechanism over a whole workload.
+
+Private side: they read counts. Each query is answered by its own noisy count, so they answer the
+workload they were fitted on and nothing else, and their error grows with the number of queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from dualquery.baselines.baseline import FLOATING, Cost, Floats
+from dualquery.errors import QueryError
+from dualquery.privacy._checks import positive
+from dualquery.privacy.accountants import zcdp
+from dualquery.privacy.accountants.gaussian import mu_of
+from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.queries.counting import Answers
+from dualquery.queries.workload import Workload
+
+# Whether a record is replaced, added or removed, a count moves by at most one: so does each of the
+# m counts, an L1 distance of m and an L2 distance of √m, and no smaller bound holds for every
+# workload. The size of the table is public either way, because the answers are shares of it.
+
+
+@dataclass(frozen=True, eq=False)
+class _Noisy:
+    """Noisy answers to one workload, kept in [0, 1]."""
+
+    noisy: Floats
+    fingerprint: str
+    scale: float
+    privacy: Cost
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    def answers(self, workload: Workload) -> Floats:
+        if workload.fingerprint != self.fingerprint:
+            raise QueryError(
+                f"the {self.name} baseline answers only the workload whose counts it perturbed"
+            )
+        return self.noisy
+
+    @classmethod
+    def _made(
+        cls, answers: Answers, workload: Workload, noise: Floats, scale: float, cost: Cost
+    ) -> Self:
+        noisy = np.clip((answers.counts + noise) / answers.rows, 0.0, 1.0)
+        return cls(noisy, workload.fingerprint, scale, cost)
+
+
+class Laplace(_Noisy):
+    """Laplace noise on every count.
+
+    Guarantee: noise of scale b makes one count (1/b)-private. Over m counts that is ε = m/b, and
+    for δ > 0 also ρ = m/(2b²) zero-concentrated, which allows far less noise where m is large;
+    the smaller scale of the two is used.
+    """
+
+    @property
+    def name(self) -> str:
+        return "laplace"
+
+    @classmethod
+    def fit(
+        cls,
+        answers: Answers,
+        workload: Workload,
+        *,
+        epsilon: float,
+        delta: float,
+        generator: np.random.Generator,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    ) -> Laplace:
+        scale, proof = laplace_scale(len(workload), epsilon, delta)
+        noise = generator.laplace(0.0, scale, len(workload))
+        cost = Cost(
+            epsilon, 0.0 if proof == "sum" else delta, neighbours, f"Laplace noise, {proof}",
+            FLOATING,
+        )  # fmt: skip
+        return cls._made(answers, workload, noise, scale, cost)
+
+
+class Gaussian(_Noisy):
+    """Gaussian noise on every count.
+
+    Guarantee: the counts of neighbours are at most √m apart, so noise of standard deviation √m/μ
+    is μ-Gaussian-private, with μ the largest that (ε, δ) allows.
+    """
+
+    @property
+    def name(self) -> str:
+        return "gaussian"
+
+    @classmethod
+    def fit(
+        cls,
+        answers: Answers,
+        workload: Workload,
+        *,
+        epsilon: float,
+        delta: float,
+        generator: np.random.Generator,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    ) -> Gaussian:
+        scale = float(np.sqrt(len(workload))) / mu_of(epsilon, delta)
+        noise = generator.normal(0.0, scale, len(workload))
+        cost = Cost(epsilon, delta, neighbours, "Gaussian noise", FLOATING)
+        return cls._made(answers, workload, noise, scale, cost)
+
+
+def laplace_scale(queries: int, epsilon: float, delta: float) -> tuple[float, str]:
+    """The smallest scale that (ε, δ) allows for so many counts, and the proof it rests on."""
+    from scipy.optimize import brentq
+
+    pure = queries / positive("epsilon", epsilon)
+    if delta == 0.0:
+        return pure, "sum"
+
+    def excess(log_scale: float) -> float:
+        # A (1/b)-private count has bounded range at most 2/b: ρ = (2/b)²/8 = 1/(2b²).
+        events = Events(np.array([queries]), np.array([2.0 / np.exp(log_scale)]))
+        return zcdp.epsilon(events, delta) - epsilon
+
+    low, high = -20.0, float(np.log(pure)) + 20.0
+    if excess(low) <= 0.0:
+        return pure, "sum"
+    found = float(np.exp(brentq(excess, low, high, xtol=1e-12))) * (1.0 + 1e-9)
+    return (found, "zero-concentrated") if found < pure else (pure, "sum")

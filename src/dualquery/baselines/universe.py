@@ -1,0 +1,140 @@
+"""Distributions over every possible record, and the answers of a workload on them.
+
+A number per possible record is what high dimension forbids; here it is for tables narrow enough.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.baselines.baseline import Floats
+from dualquery.errors import ParameterError
+from dualquery.queries.workload import Workload
+from dualquery.schema import Schema
+
+MEMORY = 2 * 2**30
+"""Bytes that the universe may take unless told otherwise."""
+
+ARRAYS = 4
+"""Arrays of the universe's size that are alive at once, at most."""
+
+
+def universe_size(schema: Schema) -> int:
+    """How many records are possible; exact, however many."""
+    return math.prod(int(size) for size in schema.sizes)
+
+
+def require_memory(schema: Schema, memory: int = MEMORY) -> None:
+    """Refuse a universe that does not fit."""
+    size = universe_size(schema)
+    needed = 8 * ARRAYS * size
+    if needed > memory or len(schema) > 60:
+        raise ParameterError(
+            f"a distribution over all possible records of this schema has {_power(size)} entries "
+            f"and needs {_power(needed)} bytes, over the limit of {memory} bytes; "
+            "use fewer attributes or a method that does not enumerate records"
+        )
+
+
+def _power(number: int) -> str:
+    return str(number) if number < 10**6 else f"about 10^{math.log10(number):.1f}"
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Queries on the same attributes, as products of one factor per attribute.
+
+    A conjunction is Π 1[literal], and its expectation the answer; a parity is
+    (1 + Π (1 − 2·1[literal]))/2, affine in the expectation of such a product. `factors[j]` holds,
+    per query and code of attribute j, the factor's value.
+    """
+
+    positions: npt.NDArray[np.int64]
+    attributes: tuple[int, ...]
+    factors: tuple[Floats, ...]
+    parity: npt.NDArray[np.bool_]
+
+    def answers(self, table: Floats) -> Floats:
+        """The answers on the marginal table of the group's attributes."""
+        folded: Floats = np.einsum("gi,i...->g...", self.factors[0], table)
+        for factor in self.factors[1:]:
+            folded = np.einsum("gi,gi...->g...", factor, folded)
+        return np.where(self.parity, (1.0 + folded) / 2.0, folded)
+
+    def indicator(self, member: int, width: int) -> Floats:
+        """One query's value on every record, shaped to be broadcast over the universe."""
+        value = np.ones((1,) * width)
+        for attribute, factor in zip(self.attributes, self.factors, strict=True):
+            shape = [1] * width
+            shape[attribute] = factor.shape[1]
+            value = value * factor[member].reshape(shape)
+        return (1.0 + value) / 2.0 if self.parity[member] else value
+
+
+class OnUniverse:
+    """A workload made ready for distributions over the universe.
+
+    All answers come from the marginal tables of the attributes the queries mention, and those
+    from one another: a table is summed out of one with a single attribute more, so that the big
+    array is read a few times and not once per query.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.groups = _groups(workload)
+        self._place: dict[int, tuple[Group, int]] = {}
+        for group in self.groups:
+            for member, position in enumerate(group.positions):
+                self._place[int(position)] = (group, member)
+
+    def answers(self, distribution: Floats) -> Floats:
+        """The answer to each query; `distribution` has one axis per attribute."""
+        found = np.empty(len(self.workload))
+        tables: dict[tuple[int, ...], Floats] = {tuple(range(distribution.ndim)): distribution}
+        for group in self.groups:
+            found[group.positions] = group.answers(_table(tables, group.attributes))
+        return found
+
+    def indicator(self, query: int) -> Floats:
+        """One query's value on every record, shaped to be broadcast over the universe."""
+        group, member = self._place[query]
+        return group.indicator(member, len(self.workload.schema))
+
+
+def _table(tables: dict[tuple[int, ...], Floats], attributes: tuple[int, ...]) -> Floats:
+    """The marginal table of these attributes, from the next larger one."""
+    if attributes not in tables:
+        missing = next(a for a in range(len(attributes) + 1) if a not in attributes)
+        larger = tuple(sorted((*attributes, missing)))
+        tables[attributes] = _table(tables, larger).sum(axis=larger.index(missing))
+    return tables[attributes]
+
+
+def _groups(workload: Workload) -> list[Group]:
+    sizes = workload.schema.sizes
+    literals = workload.literals
+    holds = [
+        literals.membership(i, int(sizes[literals.attribute[i]])) for i in range(len(literals))
+    ]
+    members: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
+    for query in range(len(workload)):
+        terms = workload.terms[workload.start[query] : workload.start[query + 1]].tolist()
+        terms.sort(key=lambda term: int(literals.attribute[term >> 1]))
+        key = tuple(int(literals.attribute[term >> 1]) for term in terms)
+        members.setdefault(key, []).append((query, terms))
+    groups = []
+    for attributes, found in members.items():
+        positions = np.array([query for query, _ in found], dtype=np.int64)
+        parity = workload.is_parity[positions]
+        factors = []
+        for place in range(len(attributes)):
+            held = np.array([holds[terms[place] >> 1] for _, terms in found])
+            negated = np.array([terms[place] & 1 for _, terms in found], dtype=bool)
+            truth = (held ^ negated[:, None]).astype(np.float64)
+            factors.append(np.where(parity[:, None], 1.0 - 2.0 * truth, truth))
+        groups.append(Group(positions, attributes, tuple(factors), parity))
+    return groups
