@@ -2,59 +2,165 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from functools import cache
 from html import escape
+from importlib import resources
+from string import Template
 from typing import TYPE_CHECKING
+
+from dualquery.privacy.statement import figure
+from dualquery.report.course import course
+from dualquery.report.distributions import distributions
+from dualquery.report.payload import payload, script_json
+from dualquery.report.source import source_of
+from dualquery.report.words import parameter_table, privacy_section
+from dualquery.version import __version__
 
 if TYPE_CHECKING:
     from dualquery.release.release import Release
+    from dualquery.schema import Attribute, Schema
 
-MOST_ATTRIBUTES = 200
-"""Attributes listed in full; a wider table says how many more there are."""
+MOST_ATTRIBUTES = 60
+"""Attributes listed one by one; a wider table is summed up, and searched in the explorer."""
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; } td, th { padding: .2rem .8rem .2rem 0; text-align: left; }
-.stamp { color: #c00; font-weight: bold; }
-pre { white-space: pre-wrap; }
-"""
+TITLES = {
+    "ask": "Ask",
+    "privacy": "Privacy",
+    "data": "The data",
+    "distributions": "Distributions",
+    "course": "Course of the game",
+    "parameters": "Parameters",
+}
 
 
 def render_page(release: Release) -> str:
-    """The page as text. Every name and value from the schema is escaped."""
+    """The page as text: no network, no script but its own, every name and value escaped."""
+    source = source_of(release)
+    sections = {
+        "privacy": privacy_section(release.privacy),
+        "data": _schema_section(release.schema),
+        "distributions": distributions(release, source),
+        "course": course(release.transcript),
+        "parameters": parameter_table(release.parameters),
+    }
+    headings = {
+        "privacy": "How private it is",
+        "data": "What the data is",
+        "distributions": "Distributions of the synthetic data",
+        "course": "The course of the game",
+        "parameters": "Parameters",
+    }
+    stamp = release.privacy.stamp
+    return Template(asset("page.html")).substitute(
+        style=asset("page.css"),
+        script_hashes=script_hashes("model.js", "explorer.js"),
+        model_script=asset("model.js"),
+        explorer_script=asset("explorer.js"),
+        payload=script_json(payload(release, source)),
+        stamp=f'<p class="stamp">{escape(stamp)}</p>' if stamp else "",
+        lead=_lead(release),
+        figures=_figures(release),
+        navigation=_navigation(),
+        sections="".join(
+            f'<section id="{name}" aria-labelledby="{name}-title">'
+            f'<h2 id="{name}-title">{headings[name]}</h2>{content}</section>'
+            for name, content in sections.items()
+        ),
+        footer=f"Written by dualquery {escape(__version__)}. This page is one file and loads "
+        "nothing from anywhere.",
+    )
+
+
+def _lead(release: Release) -> str:
+    source = {
+        "records": "the synthetic records of the game",
+        "model": "a model fitted to what the game made public",
+    }.get(release.source, escape(release.source))
+    return (
+        f"Answers to counting queries, and synthetic rows, about a private table of "
+        f"{len(release.schema):,} attributes. They come from {source}, not from the table."
+    )
+
+
+def _figures(release: Release) -> str:
     privacy = release.privacy
-    stamp = f'<p class="stamp">{escape(privacy.stamp)}</p>' if privacy.stamp else ""
-    parameters = "".join(
-        f"<tr><th scope=row>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>"
-        for name, value in release.parameters.items()
+    delta = "0" if privacy.accountant == "pure" else f"{privacy.delta:g}"
+    entries = {
+        "ε (smaller is more private)": figure(privacy.epsilon),
+        "δ": delta,
+        "neighbours": str(privacy.neighbours),
+        "attributes": f"{len(release.schema):,}",
+        "queries": f"{len(release.workload):,}",
+        "answers come from": release.source,
+    }
+    if privacy.stamp:
+        entries["ε (smaller is more private)"] = "none: seeded"
+    return "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in entries.items()
     )
-    shown = release.schema.attributes[:MOST_ATTRIBUTES]
-    attributes = "".join(
-        f"<tr><th scope=row>{escape(a.name)}</th><td>{escape(a.describe())}</td></tr>"
-        for a in shown
+
+
+def _navigation() -> str:
+    items = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in TITLES.items())
+    return f"<ul>{items}</ul>"
+
+
+def _schema_section(schema: Schema) -> str:
+    intro = (
+        "<p>What each column can hold was declared before the table was read. "
+        "Ranges take their lower end and leave out their upper one, but for the last.</p>"
     )
-    rest = len(release.schema) - len(shown)
-    more = f"<p>and {rest:,} more</p>" if rest else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>A differentially private release</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>A differentially private release</h1>
-{stamp}
-<p>{len(release.workload):,} queries about {len(release.schema):,} attributes. Answers and rows
-come from the {escape(release.source)}.</p>
-<h2>Privacy</h2>
-<pre>{escape(privacy.text())}</pre>
-<h2>Parameters</h2>
-<table>{parameters}</table>
-<h2>Attributes</h2>
-<table>{attributes}</table>
-{more}
-</body>
-</html>
-"""
+    attributes = schema.attributes
+    if len(attributes) <= MOST_ATTRIBUTES:
+        return intro + _attribute_table(attributes)
+    kinds = {
+        "0/1 columns": [a for a in attributes if a.is_binary],
+        "columns of ranges": [a for a in attributes if a.is_numeric],
+        "columns of values": [a for a in attributes if not a.is_binary and not a.is_numeric],
+    }
+    summary = "".join(
+        f"<li>{len(found):,} {kind}, such as "
+        f"{', '.join(f'<code>{escape(a.name)}</code>' for a in found[:3])}</li>"
+        for kind, found in kinds.items()
+        if found
+    )
+    telling = [a for a in attributes if not a.is_binary][:MOST_ATTRIBUTES]
+    return f"{intro}<ul>{summary}</ul>{_attribute_table(telling) if telling else ''}"
+
+
+def _attribute_table(attributes: tuple[Attribute, ...] | list[Attribute]) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(a.name)}</th><td>{_kind(a)}</td>'
+        f'<td class="number">{a.size}</td><td>{escape(a.describe())}</td></tr>'
+        for a in attributes
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="group" aria-label="Table: attributes">'
+        '<table class="plain"><thead><tr><th scope="col">attribute</th><th scope="col">kind</th>'
+        '<th scope="col" class="number">codes</th><th scope="col">can hold</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _kind(attribute: Attribute) -> str:
+    if attribute.is_numeric:
+        return "ranges"
+    if attribute.values == (0, 1):
+        return "0/1"
+    return "ordered values" if attribute.ordered else "values"
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of the package that goes into the page as it is."""
+    text = (resources.files("dualquery.report") / "assets" / name).read_text(encoding="utf-8")
+    return text.strip()
+
+
+def script_hashes(*names: str) -> str:
+    """The page's own scripts, as its content security policy names them: no other one runs."""
+    digests = (hashlib.sha256(asset(name).encode()).digest() for name in names)
+    return " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)

@@ -1,0 +1,97 @@
+"""The data behind the explorer, as JSON that may stand inside a script element."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.report.source import Source, most_drawn, within
+from dualquery.schema import Attribute
+
+if TYPE_CHECKING:
+    from dualquery.release.release import Release
+
+MOST_BYTES = 2_600_000
+"""Packed tables a page may hold; in base64, with the names, it stays below 5 MB."""
+
+
+def payload(release: Release, source: Source) -> dict[str, Any]:
+    """What the page needs to answer any query on the attributes it covers."""
+    covered = _covered(release, source)
+    attributes = release.schema.attributes
+    names_rows = release.privacy.neighbours is Neighbours.REPLACE_ONE
+    return {
+        "attributes": [describe(attributes[a]) for a in covered],
+        "total": len(attributes),
+        "kind": source.kind,
+        "components": len(source.weights),
+        "weights": _text(source.weights.astype("<f8").tobytes()),
+        "data": _text(b"".join(source.pack(a) for a in covered)),
+        "rows": release.privacy.rows if names_rows else None,
+        # A release that can state how far an answer may be off puts it here.
+        "uncertainty": None,
+    }
+
+
+def _covered(release: Release, source: Source) -> list[int]:
+    """All attributes, or where they would make the page heavy those the draws named most."""
+    positions = range(len(release.schema))
+    kept = within(source, positions, MOST_BYTES)
+    if len(kept) < len(positions):
+        kept = sorted(within(source, map(int, most_drawn(release)), MOST_BYTES))
+    return kept
+
+
+def describe(attribute: Attribute) -> str | dict[str, Any]:
+    """An attribute in few bytes: a 0/1 column is its name alone."""
+    if attribute.is_binary:
+        return attribute.name
+    entry: dict[str, Any] = {"name": attribute.name}
+    if attribute.is_numeric:
+        entry["edges"] = edge_texts(attribute)
+    else:
+        entry["values"] = value_texts(attribute)
+    if attribute.missing:
+        entry["missing"] = True
+    if attribute.ordered:
+        entry["ordered"] = True
+    return entry
+
+
+def edge_texts(attribute: Attribute) -> list[str]:
+    """Edges as the query language writes them."""
+    return [repr(e) if isinstance(e, int) else repr(float(e)) for e in attribute.edges]
+
+
+def value_texts(attribute: Attribute) -> list[str]:
+    """Values as the query language writes them, before quoting."""
+    if attribute.values == (0, 1):  # a column of booleans is stored as 0/1
+        return ["0", "1"]
+    return [str(value) for value in attribute.values]
+
+
+def code_labels(attribute: Attribute) -> list[str]:
+    """What people read for each code."""
+    if attribute.is_numeric:
+        edges = edge_texts(attribute)
+        last = len(edges) - 2
+        labels = [
+            f"{edges[i]} to {'' if i == last else '<'}{edges[i + 1]}" for i in range(last + 1)
+        ]
+    else:
+        labels = value_texts(attribute)
+    return [*labels, "missing"] if attribute.missing else labels
+
+
+def script_json(content: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -1,0 +1,137 @@
+"""What a page answers from: components with a weight each, attributes independent within one.
+
+A fitted mixture is that by nature. A set of records is the special case in which every
+component is sure of its codes, so one evaluator, in Python and in the page, serves both.
+Only this file knows how a release keeps its answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.schema import Schema
+
+if TYPE_CHECKING:
+    from dualquery.release.release import Release
+
+Floats = npt.NDArray[np.float64]
+
+FIXED = 2**48 - 1
+"""Probabilities travel as 48-bit fixed point: six bytes, wrong by at most 2e-15."""
+
+
+class Source(Protocol):
+    """Weights of the components, and per attribute one distribution a component."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def weights(self) -> Floats: ...
+
+    def table(self, attribute: int) -> Floats:
+        """Probabilities of one attribute's codes, a row a component."""
+        ...
+
+    def packed_size(self, attribute: int) -> int:
+        """Bytes that `pack` will need."""
+        ...
+
+    def pack(self, attribute: int) -> bytes:
+        """One attribute as the page keeps it; `assets/model.js` reads it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSource:
+    """The game's records: equal weights, one code per attribute."""
+
+    schema: Schema
+    records: npt.NDArray[np.int32]
+    kind: str = "records"
+
+    @cached_property
+    def weights(self) -> Floats:
+        return np.full(len(self.records), 1.0 / len(self.records))
+
+    def table(self, attribute: int) -> Floats:
+        return np.eye(int(self.schema.sizes[attribute]))[self.records[:, attribute]]
+
+    def packed_size(self, attribute: int) -> int:
+        count, size = len(self.records), int(self.schema.sizes[attribute])
+        return -(-count // 8) if size <= 2 else count if size <= 256 else 2 * count
+
+    def pack(self, attribute: int) -> bytes:
+        codes, size = self.records[:, attribute], int(self.schema.sizes[attribute])
+        if size <= 2:
+            return np.packbits(codes.astype(bool), bitorder="little").tobytes()
+        return codes.astype("<u1" if size <= 256 else "<u2").tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureSource:
+    """A fitted mixture of product distributions."""
+
+    weights: Floats
+    tables: Any
+    """`tables[a]` holds the probabilities of attribute a's codes, a row a component."""
+    kind: str = "mixture"
+
+    def table(self, attribute: int) -> Floats:
+        return np.asarray(self.tables[attribute], dtype=np.float64)
+
+    def packed_size(self, attribute: int) -> int:
+        components, size = self.tables[attribute].shape
+        return 6 * int(components) * (int(size) - 1)
+
+    def pack(self, attribute: int) -> bytes:
+        # The first code is what the others leave of one, so a 0/1 column costs one number.
+        fixed = np.rint(np.clip(self.table(attribute)[:, 1:], 0.0, 1.0) * FIXED)
+        words = np.ascontiguousarray(fixed.astype("<u8"))
+        return words.view(np.uint8).reshape(-1, 8)[:, :6].tobytes()
+
+
+def source_of(release: Release) -> Source:
+    """What `release.answer` uses: the model where there is one, else the records."""
+    model = getattr(release, "model", None)
+    if model is not None:
+        return MixtureSource(np.asarray(model.weights, dtype=np.float64), model.tables)
+    return RecordSource(release.schema, release.records)
+
+
+def shares(source: Source, attribute: int) -> Floats:
+    """The distribution of one attribute."""
+    found: Floats = source.weights @ source.table(attribute)
+    return found
+
+
+def joint(source: Source, first: int, second: int) -> Floats:
+    """The distribution of two different attributes: a row a code of the first."""
+    found: Floats = (source.weights[:, None] * source.table(first)).T @ source.table(second)
+    return found
+
+
+def most_drawn(release: Release) -> npt.NDArray[np.int64]:
+    """Attributes in the order of how often a drawn query named them, then as declared."""
+    drawn = np.concatenate([one.draws.queries for one in release.transcript])
+    workload = release.workload.take(np.asarray(drawn, dtype=np.int64))
+    named = workload.literals.attribute[workload.terms >> 1]
+    counts = np.bincount(named, minlength=len(release.schema))
+    return np.argsort(-counts, kind="stable")
+
+
+def within(source: Source, attributes: Iterable[int], most_bytes: int) -> list[int]:
+    """The leading attributes whose packed tables fit into so many bytes."""
+    kept, size = [], 0
+    for attribute in attributes:
+        size += source.packed_size(attribute)
+        if size > most_bytes:
+            break
+        kept.append(attribute)
+    return kept

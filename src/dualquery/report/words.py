@@ -1,0 +1,162 @@
+"""The privacy statement and the parameters, for people who never met ε."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from statistics import NormalDist
+from typing import Any
+
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.statement import PrivacyStatement, figure
+
+ACCOUNTANTS = {
+    "pure": "adds up the worst case of every draw; needs no δ",
+    "advanced": "advanced composition, every draw charged like the dearest one (the paper's)",
+    "per-round": "the same theorem with every round at its own price",
+    "zcdp": "zero-concentrated differential privacy",
+    "gaussian": "compares the whole run with one Gaussian measurement",
+}
+
+PARAMETERS = {
+    "player": "who answers the draws: single records, or a fitted model",
+    "table_size": "records of the private table, or the public number scores are divided by",
+    "epsilon": "the budget that was asked for",
+    "delta": "the budget's small chance",
+    "neighbours": "what one person's influence means",
+    "accountant": "the theorem that states ε",
+    "rounds": "rounds of the game",
+    "samples": "queries drawn in a round",
+    "eta": "learning rate of the query player",
+    "queries": "queries of the workload",
+    "oracle": "how records were found that satisfy the draws",
+    "free": "what attributes take that no draw names",
+    "seed": "set for experiments only, which are not private",
+}
+
+
+def privacy_section(privacy: PrivacyStatement) -> str:
+    """What is promised, in words and in figures."""
+    body = [_promise(privacy)]
+    if privacy.private:
+        body.append(_meaning(privacy))
+    body.append(f"<p>{_unit(privacy)}</p>")
+    body.append(
+        "<p>The private table was touched only to draw queries at random. Everything on this page, "
+        "answers, rows and charts, was computed from those draws alone.</p>"
+    )
+    body.append(_by_accountant(privacy))
+    return "".join(body)
+
+
+def _promise(privacy: PrivacyStatement) -> str:
+    if not privacy.private:
+        return (
+            f'<p class="stamp">{escape(privacy.stamp)}. This run used a fixed seed, so that it can '
+            "be repeated. Nothing below is a guarantee.</p>"
+        )
+    chance = "0" if privacy.accountant == "pure" else f"{privacy.delta:g}"
+    return (
+        f"<p><strong>ε = {figure(privacy.epsilon)} at δ = {chance}</strong>, "
+        f"{escape(str(privacy.neighbours))} neighbours, by the {escape(privacy.accountant)} "
+        "accountant.</p>"
+    )
+
+
+def _meaning(privacy: PrivacyStatement) -> str:
+    sentences = []
+    if privacy.epsilon < 20:
+        factor = math.exp(privacy.epsilon)
+        sentences.append(
+            "Whatever one person's record said, this release would have come out nearly the same "
+            f"way: no outcome is more than {factor:.3g} times (e^ε) as likely with their record as "
+            f"with another, but for a chance of {privacy.delta:g}."
+        )
+    if 0.0 < privacy.mu < 6.0:
+        normal = NormalDist()
+        power = normal.cdf(normal.inv_cdf(0.05) + privacy.mu)
+        sentences.append(
+            "Put as a test: someone who wants to tell from this release which of two records "
+            "a person had, and accepts being wrong 5 % of the time when it was the first, "
+            f"notices the second at most {_up(100 * power)} % of the time "
+            "(5 % is what guessing achieves)."
+        )
+    return f"<p>{' '.join(sentences)}</p>" if sentences else ""
+
+
+def _up(value: float) -> str:
+    """One decimal, never rounded in the release's favour."""
+    return f"{math.ceil(value * 10 - 1e-9) / 10:.1f}"
+
+
+def _unit(privacy: PrivacyStatement) -> str:
+    if privacy.neighbours is Neighbours.REPLACE_ONE:
+        return (
+            f"Protected is the content of one record. The number of records, {privacy.rows:,}, is "
+            "public. If a person has several records, the promise holds for each of them, not for "
+            "all together."
+        )
+    return (
+        "Protected is whether a record is in the table at all. The number of records is not "
+        f"published; scores were divided by the public number {privacy.rows:,}. For exchanging the "
+        "content of a record, which is another promise, the same run costs "
+        f"ε = {figure(privacy.replacement[privacy.accountant])}."
+    )
+
+
+def _by_accountant(privacy: PrivacyStatement) -> str:
+    both = bool(privacy.replacement)
+    rows = []
+    for name, value in privacy.by_accountant.items():
+        delta = "0" if name == "pure" else f"{privacy.delta:g}"
+        chosen = name == privacy.accountant
+        mark = " (stated above)" if chosen else ""
+        extra = (
+            f'<td class="number">{figure(privacy.replacement[name])}</td>'
+            if both and name in privacy.replacement
+            else ""
+        )
+        rows.append(
+            f"<tr{' class=chosen' if chosen else ''}>"
+            f'<th scope="row">{escape(name)}{mark}</th><td class="number">{figure(value)}</td>'
+            f'{extra}<td class="number">{delta}</td>'
+            f"<td>{escape(ACCOUNTANTS.get(name, ''))}</td></tr>"
+        )
+    heads = '<th scope="col" class="number">ε</th>'
+    if both:
+        heads = (
+            '<th scope="col" class="number">ε, add-remove</th>'
+            '<th scope="col" class="number">ε, replaced</th>'
+        )
+    return (
+        '<div class="scroll" tabindex="0" role="group" aria-label="Table: accountants">'
+        '<table class="plain"><caption>The same run by every accountant; all are upper bounds'
+        f'</caption><thead><tr><th scope="col">accountant</th>{heads}'
+        '<th scope="col" class="number">δ</th><th scope="col">how it counts</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<p>The run is μ-GDP for μ = {figure(privacy.mu)} and ρ-zCDP for ρ = "
+        f"{figure(privacy.rho)}. Over several releases of one table μ² adds up, and so does ρ.</p>"
+    )
+
+
+def parameter_table(parameters: dict[str, Any]) -> str:
+    """Every parameter, with what it means where that is known."""
+    rows = "".join(
+        f'<tr><th scope="row"><code>{escape(str(name))}</code></th><td>{escape(_shown(value))}</td>'
+        f'<td class="muted">{escape(PARAMETERS.get(str(name), ""))}</td></tr>'
+        for name, value in parameters.items()
+    )
+    return (
+        '<table class="plain"><thead><tr><th scope="col">name</th><th scope="col">value</th>'
+        f'<th scope="col">meaning</th></tr></thead><tbody>{rows}</tbody></table>'
+    )
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
