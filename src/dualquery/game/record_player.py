@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.problem import Problem
 from dualquery.privacy.sampler import Draws
-from dualquery.queries.evaluation import add_matches
+from dualquery.queries.evaluation import add_matches, share
 from dualquery.queries.workload import Workload
 from dualquery.transcript import Move
 
@@ -63,7 +63,7 @@ class RecordPlayer:
         return Played((), np.zeros(len(self.workload), dtype=np.int32))
 
     def answers(self, state: Played) -> npt.NDArray[np.float64]:
-        return state.matches / max(1, len(state.records))
+        return share(state.matches, max(1, len(state.records)))
 
     def respond(self, state: Played, temperature: float, draws: Draws) -> Move:
         generator = np.random.default_rng([self.seed, len(state.records)])

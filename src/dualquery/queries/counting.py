@@ -94,7 +94,7 @@ class Tally:
 
 def _by_kind(workload: Workload) -> Iterator[tuple[Positions, Terms, bool]]:
     """Queries of one arity and kind together, as positions and a matrix of terms."""
-    if workload.arity is not None and not workload.is_parity.any():
+    if workload.arity is not None and not workload.has_parities:
         terms = workload.terms.reshape(len(workload), workload.arity)
         yield np.arange(len(workload)), terms, False
         return

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,12 +26,15 @@ def truths(literals: Literals, record: Record) -> npt.NDArray[np.uint8]:
 def add_matches(workload: Workload, record: Record, matches: Matches) -> None:
     """Add 1 to `matches[q]` for each query q that the record satisfies."""
     from dualquery._kernels import add_matches as kernel
+    from dualquery._kernels import add_uniform_matches
 
     truth = truths(workload.literals, record)
-
-    def task(first: int, last: int) -> None:
-        kernel(truth, workload.start, workload.terms, workload.is_parity, matches, first, last)
-
+    task: Callable[[int, int], None]
+    if workload.arity is not None and not workload.has_parities:
+        terms = workload.terms.reshape(len(workload), workload.arity)
+        task = partial(add_uniform_matches, truth, terms, matches)
+    else:
+        task = partial(kernel, truth, workload.start, workload.terms, workload.is_parity, matches)
     over_ranges(task, len(workload), grain=65_536)
 
 
@@ -37,4 +43,15 @@ def mean_answers(workload: Workload, records: npt.NDArray[np.int32]) -> npt.NDAr
     matches = np.zeros(len(workload), dtype=np.int32)
     for record in records:
         add_matches(workload, record, matches)
-    return matches / len(records)
+    return share(matches, len(records))
+
+
+def share(matches: Matches, total: int) -> npt.NDArray[np.float64]:
+    """Matches as a share of `total` records, divided on all threads."""
+    shares = np.empty(len(matches), dtype=np.float64)
+
+    def task(first: int, last: int) -> None:
+        np.divide(matches[first:last], total, out=shares[first:last])
+
+    over_ranges(task, len(matches), grain=1 << 18)
+    return shares

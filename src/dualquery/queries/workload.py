@@ -35,7 +35,7 @@ class Literals:
 
     def take(self, chosen: npt.NDArray[np.integer]) -> Literals:
         """The literals at `chosen`, in that order."""
-        lengths = np.diff(self.start)[chosen]
+        lengths = self.start[chosen + 1] - self.start[chosen]
         start = np.concatenate([[0], np.cumsum(lengths)])
         gather = np.repeat(self.start[chosen] - start[:-1], lengths) + np.arange(start[-1])
         return Literals(self.attribute[chosen], start, self.codes[gather])
@@ -87,6 +87,11 @@ class Workload:
             return int(lengths[0])
         return None
 
+    @cached_property
+    def has_parities(self) -> bool:
+        """Whether any query is a parity."""
+        return bool(self.is_parity.any())
+
     def query(self, position: int) -> Query:
         """One query, as an object."""
         terms = self.terms[self.start[position] : self.start[position + 1]]
@@ -102,7 +107,7 @@ class Workload:
 
     def take(self, chosen: npt.NDArray[np.integer]) -> Workload:
         """The queries at `chosen`, in that order, with only the literals they use."""
-        lengths = np.diff(self.start)[chosen]
+        lengths = self.start[chosen + 1] - self.start[chosen]
         start = np.concatenate([[0], np.cumsum(lengths)])
         gather = np.repeat(self.start[chosen] - start[:-1], lengths) + np.arange(start[-1])
         terms = self.terms[gather]
