@@ -258,6 +258,11 @@ class Schema:
         return np.fromiter((a.size for a in self.attributes), np.int32, len(self.attributes))
 
     @cached_property
+    def code_start(self) -> npt.NDArray[np.int64]:
+        """Where each attribute's codes begin if all attributes' codes are laid end to end."""
+        return np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
+
+    @cached_property
     def defaults(self) -> npt.NDArray[np.int32]:
         """The record of declared defaults."""
         return np.fromiter((a.default for a in self.attributes), np.int32, len(self.attributes))

@@ -1,0 +1,1 @@
+"""A model of the data, fitted to the draws alone. Public side."""

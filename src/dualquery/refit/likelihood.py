@@ -1,0 +1,71 @@
+"""The likelihood of a transcript, as a function of the unknown answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.privacy.sampler import Draws
+from dualquery.refit.compiled import CompiledWorkload
+from dualquery.threads import over_ranges, thread_count
+
+Singles = npt.NDArray[np.float32]
+
+
+class Likelihood:
+    """How probable the draws of all rounds so far are, if the answers were a.
+
+    Round t drew s_t signed queries with weights exp(±β_t(a_q − a_q^t)), a^t being the answers it
+    was drawn against, so the log-likelihood is
+
+        Σ_t [ Σ_{draws (q,±)} ±β_t(a_q − a_q^t) − s_t·log Σ_q 2cosh(β_t(a_q − a_q^t)) ],
+
+    concave in a. All arrays are in the arrangement of a compiled workload.
+    """
+
+    def __init__(self, compiled: CompiledWorkload, capacity: int) -> None:
+        queries = len(compiled.order)
+        self._place = np.empty(queries, dtype=np.int64)
+        self._place[compiled.order] = np.arange(queries)
+        self._against = np.empty((capacity, queries), dtype=np.float32)
+        self._temperatures = np.zeros(capacity, dtype=np.float32)
+        self._samples = np.zeros(capacity, dtype=np.float64)
+        self._pull = np.zeros(queries, dtype=np.float32)
+        self._constant = 0.0
+        self.rounds = 0
+
+    def add(self, temperature: float, draws: Draws, against: Singles) -> None:
+        """One more round: its draws, and the answers it was drawn against."""
+        t = self.rounds
+        self._against[t] = against
+        self._temperatures[t] = temperature
+        self._samples[t] = len(draws)
+        signs = temperature * np.where(draws.negated, -1.0, 1.0)
+        place = self._place[draws.queries]
+        self._pull += np.bincount(place, signs, len(self._pull)).astype(np.float32)
+        self._constant -= float(signs @ against[place].astype(np.float64))
+        self.rounds += 1
+
+    def slopes(self, answers: Singles) -> tuple[float, Singles]:
+        """The log-likelihood at these answers, and its gradient by each of them."""
+        from dualquery.refit._kernels import round_slopes
+
+        workers = min(thread_count(), max(1, self.rounds))
+        parts = [np.zeros_like(self._pull) for _ in range(workers)]
+        totals = np.zeros(workers)
+
+        def task(first: int, stop: int) -> None:
+            for worker in range(first, stop):
+                chosen = np.arange(worker, self.rounds, workers)
+                scratch = np.empty_like(self._pull)
+                totals[worker] = round_slopes(
+                    answers, self._against, self._temperatures, self._samples, chosen,
+                    parts[worker], scratch,
+                )  # fmt: skip
+
+        over_ranges(task, workers, grain=1)
+        slope = self._pull.copy()
+        for part in parts:
+            slope += part
+        linear = float(self._pull.astype(np.float64) @ answers.astype(np.float64))
+        return linear + self._constant - float(totals.sum()), slope

@@ -1,0 +1,45 @@
+"""How a model is trained: components, steps and rates, from public quantities only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dualquery.refit.compiled import CompiledWorkload
+from dualquery.refit.training import Parameters
+
+MOST_TABLE_ENTRIES = 32_768
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The training of a model during the game and after it.
+
+    Within a round the rate falls from `rate` to a tenth of it and rises again with the next draws;
+    after the game it falls to zero over `final_steps`. `seed` places the components.
+    """
+
+    components: int
+    round_steps: int = 15
+    final_steps: int = 150
+    rate: float = 0.1
+    noise: float = 0.3
+    seed: int = 0
+
+    def start(self, compiled: CompiledWorkload) -> Parameters:
+        return Parameters.start(compiled, self.components, self.noise, self.seed)
+
+    def round_rates(self) -> list[float]:
+        return [
+            self.rate * (1.0 - 0.9 * step / self.round_steps) for step in range(self.round_steps)
+        ]
+
+    def final_rates(self) -> list[float]:
+        return [self.rate * (1.0 - step / self.final_steps) for step in range(self.final_steps)]
+
+
+def components_for(bits: int) -> int:
+    """As many components as keep the tables small: a power of two from 8 to 64."""
+    fitting = 8
+    while fitting < 64 and 2 * fitting * bits <= MOST_TABLE_ENTRIES:
+        fitting *= 2
+    return fitting
