@@ -46,7 +46,7 @@ def distributions(release: Release, source: Source) -> str:
             f"<p>The {len(shown)} attributes that the draws named most often, of "
             f"{len(schema):,}; ask for any other one above.</p>"
         )
-    parts.append(f'<div class="grid-of">{"".join(charts)}</div>')
+    parts.append(f'<div class="columns">{"".join(charts)}</div>')
     if wide:
         parts.append(_overview(release, source))
     pairs = _strongest(release, source, list(shown))
@@ -92,7 +92,12 @@ def _overview(release: Release, source: Source) -> str:
 def _strongest(release: Release, source: Source, among: list[int]) -> list[tuple[int, int]]:
     sizes = release.schema.sizes
     few = [a for a in among if 2 <= sizes[a] <= MOST_CELLS]
-    scored = [(_information(joint(source, a, b)), a, b) for a, b in combinations(few, 2)]
+    # Few records look dependent by chance, the more so the larger the table: the mean of that.
+    chance = 1.0 / (2.0 * len(source.weights)) if source.kind == "records" else 0.0
+    scored = [
+        (_information(joint(source, a, b)) - chance * float((sizes[a] - 1) * (sizes[b] - 1)), a, b)
+        for a, b in combinations(few, 2)
+    ]
     scored.sort(key=lambda entry: (-round(entry[0], 9), entry[1], entry[2]))
     return [(a, b) for information, a, b in scored[:PAIRS] if information > 1e-6]
 

@@ -88,15 +88,15 @@ def _figures(release: Release) -> str:
     privacy = release.privacy
     delta = "0" if privacy.accountant == "pure" else f"{privacy.delta:g}"
     entries = {
-        "ε (smaller is more private)": figure(privacy.epsilon),
+        "privacy cost ε": figure(privacy.epsilon),
         "δ": delta,
         "neighbours": str(privacy.neighbours),
         "attributes": f"{len(release.schema):,}",
         "queries": f"{len(release.workload):,}",
-        "answers come from": release.source,
+        "answers from": release.source,
     }
     if privacy.stamp:
-        entries["ε (smaller is more private)"] = "none: seeded"
+        entries["privacy cost ε"] = "none: seeded"
     return "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
         for name, value in entries.items()
@@ -113,25 +113,24 @@ def _schema_section(schema: Schema) -> str:
         "<p>What each column can hold was declared before the table was read. "
         "Ranges take their lower end and leave out their upper one, but for the last.</p>"
     )
-    attributes = schema.attributes
-    if len(attributes) <= MOST_ATTRIBUTES:
-        return intro + _attribute_table(attributes)
-    kinds = {
-        "0/1 columns": [a for a in attributes if a.is_binary],
-        "columns of ranges": [a for a in attributes if a.is_numeric],
-        "columns of values": [a for a in attributes if not a.is_binary and not a.is_numeric],
-    }
-    summary = "".join(
-        f"<li>{len(found):,} {kind}, such as "
-        f"{', '.join(f'<code>{escape(a.name)}</code>' for a in found[:3])}</li>"
-        for kind, found in kinds.items()
-        if found
-    )
-    telling = [a for a in attributes if not a.is_binary][:MOST_ATTRIBUTES]
-    return f"{intro}<ul>{summary}</ul>{_attribute_table(telling) if telling else ''}"
+    binary = [a for a in schema.attributes if a.is_binary]
+    others = [a for a in schema.attributes if not a.is_binary]
+    parts = [intro]
+    if others:
+        parts.append(_attribute_table(others[:MOST_ATTRIBUTES]))
+        parts.append(_left_out(len(others)))
+    if binary:
+        names = ", ".join(f"<code>{escape(a.name)}</code>" for a in binary[:MOST_ATTRIBUTES])
+        parts.append(f"<p>{len(binary):,} columns of 0/1: {names}</p>{_left_out(len(binary))}")
+    return "".join(parts)
 
 
-def _attribute_table(attributes: tuple[Attribute, ...] | list[Attribute]) -> str:
+def _left_out(count: int) -> str:
+    rest = count - MOST_ATTRIBUTES
+    return f'<p class="hint">and {rest:,} more: search for them above</p>' if rest > 0 else ""
+
+
+def _attribute_table(attributes: list[Attribute]) -> str:
     rows = "".join(
         f'<tr><th scope="row">{escape(a.name)}</th><td>{_kind(a)}</td>'
         f'<td class="number">{a.size}</td><td>{escape(a.describe())}</td></tr>'

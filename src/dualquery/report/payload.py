@@ -77,8 +77,9 @@ def code_labels(attribute: Attribute) -> list[str]:
     if attribute.is_numeric:
         edges = edge_texts(attribute)
         last = len(edges) - 2
-        labels = [
-            f"{edges[i]} to {'' if i == last else '<'}{edges[i + 1]}" for i in range(last + 1)
+        labels = [  # on one line: the spaces do not break
+            f"{edges[i]}\u00a0to\u00a0{'' if i == last else '<'}{edges[i + 1]}"
+            for i in range(last + 1)
         ]
     else:
         labels = value_texts(attribute)

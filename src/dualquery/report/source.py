@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -78,17 +78,22 @@ class RecordSource:
 class MixtureSource:
     """A fitted mixture of product distributions."""
 
+    schema: Schema
     weights: Floats
-    tables: Any
-    """`tables[a]` holds the probabilities of attribute a's codes, a row a component."""
+    tables: Floats
+    """A row a code, those of the first attribute first; a column a component."""
     kind: str = "mixture"
 
+    @cached_property
+    def start(self) -> npt.NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.int64)
+
     def table(self, attribute: int) -> Floats:
-        return np.asarray(self.tables[attribute], dtype=np.float64)
+        rows = self.tables[self.start[attribute] : self.start[attribute + 1]]
+        return np.asarray(rows, dtype=np.float64).T
 
     def packed_size(self, attribute: int) -> int:
-        components, size = self.tables[attribute].shape
-        return 6 * int(components) * (int(size) - 1)
+        return 6 * len(self.weights) * (int(self.schema.sizes[attribute]) - 1)
 
     def pack(self, attribute: int) -> bytes:
         # The first code is what the others leave of one, so a 0/1 column costs one number.
@@ -101,7 +106,8 @@ def source_of(release: Release) -> Source:
     """What `release.answer` uses: the model where there is one, else the records."""
     model = getattr(release, "model", None)
     if model is not None:
-        return MixtureSource(np.asarray(model.weights, dtype=np.float64), model.tables)
+        weights = np.asarray(model.weights, dtype=np.float64)
+        return MixtureSource(release.schema, weights, model.tables)
     return RecordSource(release.schema, release.records)
 
 

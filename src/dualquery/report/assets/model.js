@@ -27,7 +27,7 @@ const dualquery = (() => {
     if (code === attribute.proper) return "missing";
     if (!attribute.edges) return attribute.values[code];
     const open = code === attribute.proper - 1 ? "" : "<";
-    return `${attribute.edges[code]} to ${open}${attribute.edges[code + 1]}`;
+    return `${attribute.edges[code]}\u00a0to\u00a0${open}${attribute.edges[code + 1]}`;
   }
 
   class Model {
