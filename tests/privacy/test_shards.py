@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from dualquery.errors import ParameterError
 from dualquery.privacy.neighbours import rounding_charge
+from dualquery.privacy.sampler import draw
 from dualquery.privacy.shards import BLOCK, BUCKETS, CLIP, Shard, Shards, mantissas, route
+from dualquery.privacy.sources import SeededSource
 
 from .twins import exponents_twin, weights_twin
 
@@ -202,3 +204,30 @@ def test_bad_shapes_and_parameters_are_named() -> None:
         Shard(0)
     with pytest.raises(ParameterError, match="at least one shard"):
         Shards([])
+
+
+def test_offsets_are_prior_weights() -> None:
+    """A query with offset o is drawn e^o times as often as one without, at the same exponent."""
+    offsets = np.log(np.array([1.0, 3.0, 0.5]))
+    exponents = np.array([0.2, -0.4, 0.0])
+    shard = Shard(3, offsets=offsets)
+    shard.exponents[:] = exponents
+    draws = draw(shard, 200_000, SeededSource(5))
+    weights = np.exp(np.concatenate([offsets + exponents, offsets - exponents]))
+    found = np.bincount(draws.queries + 3 * draws.negated, minlength=6) / 200_000
+    np.testing.assert_allclose(found, weights / weights.sum(), atol=0.005)
+
+
+def test_no_offsets_is_zero_offsets() -> None:
+    plain, zero = Shard(50), Shard(50, offsets=np.zeros(50))
+    plain.exponents[:] = zero.exponents[:] = np.linspace(-3.0, 2.0, 50)
+    one, other = draw(plain, 300, SeededSource(1)), draw(zero, 300, SeededSource(1))
+    np.testing.assert_array_equal(one.queries, other.queries)
+    np.testing.assert_array_equal(one.negated, other.negated)
+
+
+def test_offsets_stay_within_what_the_charge_covers() -> None:
+    with pytest.raises(ParameterError, match="offsets within ±32"):
+        Shard(2, offsets=np.array([0.0, 33.0]))
+    with pytest.raises(ParameterError, match="2 offsets"):
+        Shard(2, offsets=np.zeros(3))

@@ -45,8 +45,22 @@ def exponents(
 
 
 @numba.njit(nogil=True, cache=True)
+def largest(exponents: NDArray[np.float64], offsets: NDArray[np.float64]) -> float:
+    """The largest exponent of all actions, offsets included; NaN where any of them is."""
+    top = -np.inf
+    for query in range(exponents.size):
+        value = offsets[query] + abs(exponents[query])
+        if not value <= top:
+            top = value
+        if value != value:
+            return value
+    return top
+
+
+@numba.njit(nogil=True, cache=True)
 def tally(
     exponents: NDArray[np.float64],
+    offsets: NDArray[np.float64],
     largest: float,
     block: int,
     first: int,
@@ -61,8 +75,8 @@ def tally(
         plain[:] = 0
         negated[:] = 0
         for query in range(row * block, min((row + 1) * block, exponents.size)):
-            plain[_bucket(exponents[query] - largest)] += 1
-            negated[_bucket(-exponents[query] - largest)] += 1
+            plain[_bucket((offsets[query] + exponents[query]) - largest)] += 1
+            negated[_bucket((offsets[query] - exponents[query]) - largest)] += 1
         for bucket in range(BUCKETS):
             plain[bucket] += negated[bucket]
             totals[bucket] += plain[bucket]
@@ -71,6 +85,7 @@ def tally(
 @numba.njit(nogil=True, cache=True)
 def find(
     exponents: NDArray[np.float64],
+    offsets: NDArray[np.float64],
     largest: float,
     block: int,
     rows: NDArray[np.int64],
@@ -87,7 +102,7 @@ def find(
         for query in range(row * block, min((row + 1) * block, exponents.size)):
             for sign in range(2):
                 exponent = -exponents[query] if sign else exponents[query]
-                if _bucket(exponent - largest) != bucket:
+                if _bucket((offsets[query] + exponent) - largest) != bucket:
                     continue
                 while (
                     candidate < last

@@ -1,7 +1,8 @@
 """Exact weights of the actions, on one machine or cut into shards.
 
-**Weights.** The exponent of query q is L_q and that of its negation −L_q. With M the largest
-|L| of all queries, an action's *fall* is x = max(±L − M, −600) ≤ 0, its *bucket* the integer
+**Weights.** The exponent of query q is o_q + L_q and that of its negation o_q − L_q; the public
+*offset* o_q, zero unless it is given, makes some queries likelier than others from the start. With M
+the largest exponent, an action's *fall* is x = max(o ± L − M, −600) ≤ 0, its *bucket* the integer
 b ≈ ⌊−x·log₂e⌋, and its *mantissa* the integer nearest 2⁵³·exp(x + b·ln 2), kept in [2⁵², 2⁵³].
 The weight of the action *is* the rational number mantissa·2^{−b−53}: no draw ever rounds it.
 
@@ -27,6 +28,8 @@ from dualquery.threads import over_ranges
 CLIP = -600.0
 BUCKETS = 866  # ⌊600·log₂e⌋ + 1
 MANTISSA_BITS = 53
+LARGEST_OFFSET = 32.0
+"""The rounding charge covers offsets of this size."""
 
 BLOCK = 2048
 
@@ -45,11 +48,11 @@ class Actions(Protocol):
         ...
 
     def largest(self) -> float:
-        """The largest |exponent|."""
+        """The largest exponent of all actions, offsets included."""
         ...
 
     def tally(self, largest: float) -> NDArray[np.int64]:
-        """How many actions lie in each bucket, `largest` being the largest |exponent| of all."""
+        """How many actions lie in each bucket, `largest` being the largest exponent of all."""
         ...
 
     def locate(
@@ -62,11 +65,13 @@ class Actions(Protocol):
 class Shard:
     """The exponents of a contiguous range of queries, with buffers that live as long as it does.
 
-    Fill it with `score`, or write into `exponents` directly.
+    Fill it with `score`, or write into `exponents` directly. `offsets` are public and fixed for
+    the life of the shard: logarithms of prior weights, the same for a query and its negation.
     """
 
-    def __init__(self, queries: int) -> None:
+    def __init__(self, queries: int, *, offsets: NDArray[np.float64] | None = None) -> None:
         self._queries = whole("queries", queries)
+        self._offsets = _checked_offsets(offsets, self._queries)
         self._blocks = np.zeros((-(-self._queries // BLOCK), BUCKETS), dtype=np.uint16)
         self._shift = 0.0
         self.exponents = np.zeros(self._queries, dtype=np.float64)
@@ -129,7 +134,16 @@ class Shard:
         over_ranges(piece, self._queries, grain=1 << 16)
 
     def largest(self) -> float:
-        top = max(float(self.exponents.max()), -float(self.exponents.min()))
+        from dualquery.privacy import _kernels
+
+        tops: list[float] = []
+
+        def piece(first: int, last: int) -> None:
+            part = _kernels.largest(self.exponents[first:last], self._offsets[first:last])
+            tops.append(float(part))
+
+        over_ranges(piece, self._queries, grain=1 << 16)
+        top = float(np.max(tops))
         if not math.isfinite(top):
             raise ParameterError(f"expected finite exponents, got {top}: check the answers")
         return top
@@ -142,7 +156,9 @@ class Shard:
 
         def piece(first: int, last: int) -> None:
             totals = np.zeros(BUCKETS, dtype=np.int64)
-            _kernels.tally(self.exponents, largest, BLOCK, first, last, self._blocks, totals)
+            _kernels.tally(
+                self.exponents, self._offsets, largest, BLOCK, first, last, self._blocks, totals
+            )
             parts.append(totals)
 
         over_ranges(piece, len(self._blocks), grain=(1 << 16) // BLOCK)
@@ -167,15 +183,25 @@ class Shard:
 
         def piece(first: int, last: int) -> None:
             _kernels.find(
-                self.exponents, self._shift, BLOCK, rows, sorted_buckets, inside, first, last, found
-            )
+                self.exponents, self._offsets, self._shift, BLOCK,
+                rows, sorted_buckets, inside, first, last, found,
+            )  # fmt: skip
 
         over_ranges(piece, buckets.size, grain=512)
         positions = np.empty_like(found)
         positions[order] = found
         exponents = self.exponents[positions >> 1]
-        falls = np.where(positions & 1, -exponents, exponents) - self._shift
+        signed = np.where(positions & 1, -exponents, exponents)
+        falls = (self._offsets[positions >> 1] + signed) - self._shift
         return positions, mantissas(falls, buckets)
+
+
+def _checked_offsets(offsets: NDArray[np.float64] | None, queries: int) -> NDArray[np.float64]:
+    if offsets is None:
+        return np.zeros(queries)
+    if offsets.shape != (queries,) or not np.all(np.abs(offsets) <= LARGEST_OFFSET):
+        raise ParameterError(f"expected {queries} offsets within ±{LARGEST_OFFSET:g}")
+    return np.ascontiguousarray(offsets, dtype=np.float64)
 
 
 class Shards:
