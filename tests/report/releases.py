@@ -1,0 +1,124 @@
+"""Releases made without a game, for pages of any shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sampler import Draws
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.generators import random_marginals
+from dualquery.queries.query import Query
+from dualquery.release.release import Release
+from dualquery.schema import Attribute, Schema
+from dualquery.transcript import Move, Round, Transcript
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '</script><img src=x onerror="alert(2)">',
+    "<!-- & -->",
+    'O\'Hara "quoted" \\ back',
+    "日本語",
+)
+
+
+def hostile_schema() -> Schema:
+    """Names and values that would be mischief if they were not text."""
+    return Schema(
+        (
+            Attribute.categorical(HOSTILE[0], [HOSTILE[1], HOSTILE[2], "plain", "in", "missing"]),
+            Attribute.categorical(HOSTILE[1], list(HOSTILE), missing=True),
+            Attribute.binary(HOSTILE[3]),
+            Attribute.numeric("a b", [0.0, 0.5, 1e16], missing=True),
+            Attribute.categorical("missing", ["missing", "not"], missing=True),
+            Attribute.numeric("count", [-5, 0, 10, 100]),
+            Attribute.binary("__proto__"),
+        )
+    )
+
+
+def wide_schema(width: int) -> Schema:
+    return Schema(tuple(Attribute.binary(f"movie_{i:05d}") for i in range(width)))
+
+
+def made_release(
+    schema: Schema,
+    rounds: int = 40,
+    *,
+    seed: int = 0,
+    queries: int = 500,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    private: bool = True,
+    notes: bool = True,
+) -> Release:
+    """A release whose records and draws are random: no table stands behind it."""
+    random = np.random.default_rng(seed)
+    k = min(3, len(schema))
+    workload = random_marginals(schema, k, queries)
+    temperatures = 2.0 * np.arange(rounds)
+    turns = []
+    for number in range(rounds):
+        draws = Draws(random.integers(0, queries, 30), random.random(30) < 0.5)
+        record = random.integers(0, schema.sizes, dtype=np.int32)
+        told: dict[str, Any] = {}
+        if notes:
+            value = int(random.integers(20, 29))
+            status = "optimal" if value > 25 else "feasible"
+            told = {"value": value, "bound": 30.0, "status": status, "seconds": 0.01}
+        turns.append(Round(float(temperatures[number]), draws, Move({"record": record}, told)))
+    privacy = PrivacyStatement.of(
+        Events.of(temperatures, [30] * rounds, 10_000, neighbours),
+        delta=1e-6,
+        rows=10_000,
+        neighbours=neighbours,
+        private=private,
+    )
+    parameters = {"player": "record", "rounds": rounds, "samples": 30, "eta": 2.0, "seed": None}
+    return Release(schema, workload, Transcript(tuple(turns)), privacy, parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class WithModel:
+    """A release that answers from a mixture: the attributes a page asks for."""
+
+    base: Release
+    model: Any
+    source: str = "model"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.base, name)
+
+
+def with_mixture(base: Release, components: int, seed: int = 1) -> WithModel:
+    random = np.random.default_rng(seed)
+    parts = []
+    for size in base.schema.sizes:
+        logits = 3.0 * random.normal(size=(int(size), components))
+        parts.append(np.exp(logits) / np.exp(logits).sum(axis=0))
+    weights = random.dirichlet(np.ones(components))
+    model = SimpleNamespace(weights=weights, tables=np.concatenate(parts))
+    return WithModel(base, model)
+
+
+def mixture_answer(release: WithModel, query: Query) -> float:
+    """The answer of a mixture, by its definition."""
+    start = np.concatenate([[0], np.cumsum(release.schema.sizes)])
+    total = 0.0
+    for k, weight in enumerate(release.model.weights):
+        masses = []
+        for literal in query.literals:
+            size = int(release.schema.sizes[literal.attribute])
+            allowed = sorted(literal.allowed(size))
+            masses.append(
+                release.model.tables[start[literal.attribute] + np.array(allowed, int), k].sum()
+            )
+        if query.kind == "parity":
+            total += weight * (1.0 + np.prod([1.0 - 2.0 * m for m in masses])) / 2.0
+        else:
+            total += weight * np.prod(masses)
+    return float(total)
