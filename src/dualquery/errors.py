@@ -33,3 +33,7 @@ class ReleaseError(DualQueryError):
 
 class UnavailableError(DualQueryError):
     """An optional part (a solver, an engine) is not installed."""
+
+
+class EngineError(DualQueryError):
+    """The workers that were to do the counting cannot be reached, or were lost."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dualquery.encoding import OutOfDomain
+from dualquery.engines.engine import check_engine, open_engine
 from dualquery.errors import DualQueryError, ParameterError, QueryError
 from dualquery.frames import FrameStyle
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import play
 from dualquery.game.plan import Plan, make_plan
-from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Free, RecordPlayer
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
@@ -27,10 +27,8 @@ from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.queries.counting import count
 from dualquery.queries.generators import random_marginals, read_workload
 from dualquery.queries.workload import Workload
-from dualquery.records import Records
 from dualquery.release.directory import check_free
 from dualquery.release.release import Release
 from dualquery.schema import Schema
@@ -54,7 +52,8 @@ class DualQuery:
     `accountant`, the public reference size `rows` (add-remove only), and `seed`, which makes
     a run repeatable and therefore NOT PRIVATE. The rest sets accuracy and speed: `rounds`,
     `samples`, `eta` (left out: planned from public quantities), the `queries` random k-way
-    marginals used when `fit` gets no workload, the `oracle`, and what `free` attributes take.
+    marginals used when `fit` gets no workload, the `oracle`, what `free` attributes take,
+    and the `engine` (local, or dask with the address of a `scheduler`), which changes no result.
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
     the table, the workload and the oracle, provided the schema was declared without the table.
@@ -74,6 +73,8 @@ class DualQuery:
     oracle: str = "annealing"
     free: str = "default"
     out_of_domain: str = "refuse"
+    engine: str = "local"
+    scheduler: str | None = None
 
     def fit(
         self,
@@ -101,32 +102,28 @@ class DualQuery:
         source = open_table(table)
         schema = source.bind(schema)
         queries = self._workload(schema, workload)
-        progress("reading the table", 0, 0)
-        records = Records.pack(
-            source, schema, queries.literals, _choice(OutOfDomain, self.out_of_domain)
-        )
-        plan = self.plan(records.rows, schema)
-        progress("counting queries", 0, 0)
-        answers = count(records, queries)
-        del records
-        source_of_draws = source_for(self.seed)
-        player = RecordPlayer(
-            queries, make_oracle(self.oracle), free=_choice(Free, self.free), clock=clock
-        )
-        with closing(self._journal(directory, resume, schema, queries, plan)) as journal:
-            if ledger is not None:
-                identity = _reserve(ledger, journal, plan, source_of_draws.private)
-            _, transcript = play(
-                QueryPlayer(answers, plan.budget.rows),
-                player,
-                plan.temperatures,
-                plan.draws,
-                source_of_draws,
-                journal=journal,
-                observer=lambda done, total: progress("playing", done, total),
+        with open_engine(self.engine, self.scheduler) as engine:
+            progress("counting queries", 0, 0)
+            answers = engine.count(source, queries, _choice(OutOfDomain, self.out_of_domain))
+            plan = self.plan(answers.rows, schema)
+            source_of_draws = source_for(self.seed)
+            player = RecordPlayer(
+                queries, make_oracle(self.oracle), free=_choice(Free, self.free), clock=clock
             )
-            if ledger is not None and directory is None:
-                Ledger(ledger).spend(identity)
+            with closing(self._journal(directory, resume, schema, queries, plan)) as journal:
+                if ledger is not None:
+                    identity = _reserve(ledger, journal, plan, source_of_draws.private)
+                _, transcript = play(
+                    engine.query_player(queries, answers, plan.budget.rows),
+                    engine.data_player(player),
+                    plan.temperatures,
+                    plan.draws,
+                    source_of_draws,
+                    journal=journal,
+                    observer=lambda done, total: progress("playing", done, total),
+                )
+                if ledger is not None and directory is None:
+                    Ledger(ledger).spend(identity)
         privacy = PrivacyStatement.of(
             plan.budget.events(transcript.temperatures, transcript.draw_counts),
             delta=self.delta,
@@ -216,6 +213,7 @@ class DualQuery:
         )
         self._reference(1)
         make_oracle(self.oracle)
+        check_engine(self.engine, self.scheduler)
         _choice(Free, self.free)
         _choice(OutOfDomain, self.out_of_domain)
 

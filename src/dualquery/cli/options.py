@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,3 +29,32 @@ ReleaseDir = Annotated[Path, typer.Argument(metavar="DIR", help="A release direc
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="CSV (.gz), Parquet, or sparse .npz of 0/1.")
 ]
+Long = Annotated[
+    str | None,
+    typer.Option(
+        "--long", metavar="RECORD,ITEM", help="TABLE holds pairs: these two columns, no others."
+    ),
+]
+ItemPrefix = Annotated[
+    str, typer.Option(help="With --long: item 7 is the attribute PREFIX7 of the schema.")
+]
+LongRecords = Annotated[
+    int | None,
+    typer.Option(help="With --long: the public number of records, those without items included."),
+]
+
+
+def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> Any:
+    """The table a command was given: a path, or pairs in long format."""
+    from dualquery.errors import ParameterError
+
+    if long is None:
+        if prefix or records is not None:
+            raise ParameterError("--item-prefix and --records go with --long RECORD,ITEM")
+        return table
+    from dualquery.sparse import LongTable
+
+    columns = [name.strip() for name in long.split(",")]
+    if len(columns) != 2 or not all(columns):
+        raise ParameterError(f"--long {long!r}; expected the names of two columns, RECORD,ITEM")
+    return LongTable(table, columns[0], columns[1], prefix=prefix, records=records)

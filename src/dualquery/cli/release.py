@@ -40,6 +40,13 @@ def release(
     out_of_domain: Annotated[
         str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
     ] = "refuse",
+    engine: Annotated[str, typer.Option(help="Where counting runs: local or dask.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler. [default: a local cluster]")
+    ] = None,
+    long: options.Long = None,
+    item_prefix: options.ItemPrefix = "",
+    records: options.LongRecords = None,
     ledger: Annotated[Path | None, typer.Option(help="Charge this budget ledger.")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Repeatable draws, for experiments: NOT PRIVATE.")
@@ -74,11 +81,13 @@ def release(
         oracle=oracle,
         free=free,
         out_of_domain=out_of_domain,
+        engine=engine,
+        scheduler=scheduler,
     )
     check_free(out, overwrite=overwrite)
     with Reporter(quiet) as progress:
         made = job.release(
-            table,
+            options.table_source(table, long, item_prefix, records),
             out,
             schema=Schema.load(schema),
             workload=workload,

@@ -1,0 +1,37 @@
+"""Everything in this process, on its threads."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from dualquery.encoding import OutOfDomain
+from dualquery.game.query_player import QueryPlayer
+from dualquery.queries.counting import Answers, count
+from dualquery.queries.workload import Workload
+from dualquery.records import Records
+from dualquery.table import Table
+
+
+class LocalEngine:
+    """The default."""
+
+    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Answers:
+        records = Records.pack(table, workload.schema, workload.literals, out_of_domain)
+        return count(records, workload)
+
+    def query_player(self, workload: Workload, answers: Answers, reference: int) -> QueryPlayer:
+        return QueryPlayer(answers, reference)
+
+    def data_player(self, player: Any) -> Any:
+        return player
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

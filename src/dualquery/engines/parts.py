@@ -1,0 +1,116 @@
+"""A Parquet folder cut into parts that are counted apart. Runs on workers: private side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dualquery.encoding import OutOfDomain
+from dualquery.errors import DualQueryError, TableError
+from dualquery.queries.counting import Counts, count
+from dualquery.queries.workload import Workload
+from dualquery.records import Records
+from dualquery.table import BLOCK_ROWS, ArrowTable, ParquetTable, reading
+
+MOST_ROWS = 1 << 22
+"""Rows of a part, about: what a worker holds at a time, packed."""
+
+Piece = tuple[str, tuple[int, ...]]
+"""A file, and some of its row groups."""
+
+
+class PartTable(ArrowTable):
+    """Some row groups of some files."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        from pyarrow import parquet
+
+        self.pieces = pieces
+        with reading(Path(pieces[0][0])), parquet.ParquetFile(pieces[0][0]) as file:
+            super().__init__(file.schema_arrow.names)
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        from pyarrow import parquet
+
+        for path, groups in self.pieces:
+            with reading(Path(path)), parquet.ParquetFile(path) as file:
+                yield from file.iter_batches(
+                    batch_size=BLOCK_ROWS, row_groups=list(groups), columns=list(names)
+                )
+
+
+def cut(table: ParquetTable, parts: int) -> list[list[Piece]]:
+    """The row groups of a table in at least `parts` parts of about equal size, where it has them.
+
+    A part ends between row groups; it holds `MOST_ROWS` rows or a single row group.
+    """
+    with reading(table.path):
+        groups = [
+            (str(fragment.path), group.id, group.num_rows)
+            for fragment in table.dataset.get_fragments()
+            for group in fragment.row_groups
+        ]
+    total = sum(rows for _, _, rows in groups)
+    wanted = max(1, min(MOST_ROWS, -(-total // max(1, parts))))
+    cuts: list[list[tuple[str, int]]] = [[]]
+    held = 0
+    for path, group, rows in groups:
+        if cuts[-1] and held + rows > wanted:
+            cuts.append([])
+            held = 0
+        cuts[-1].append((path, group))
+        held += rows
+    return [_by_file(part) for part in cuts if part]
+
+
+def _by_file(groups: Sequence[tuple[str, int]]) -> list[Piece]:
+    files: dict[str, list[int]] = {}
+    for path, group in groups:
+        files.setdefault(path, []).append(group)
+    return [(path, tuple(chosen)) for path, chosen in files.items()]
+
+
+@dataclass(frozen=True)
+class Private:
+    """A private value on its way between machines; it never shows in a log or a traceback.
+
+    An error travels as a value too: a scheduler would write one that is raised to its log, and
+    an error about a cell quotes the cell.
+    """
+
+    value: Any = field(default=None, repr=False)
+    error: DualQueryError | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return "<private>"
+
+    def open(self) -> Any:
+        """The value; the error, if there is one, is raised here."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+def count_part(pieces: list[Piece], workload: Workload, out_of_domain: OutOfDomain) -> Private:
+    """Counts over one part, and its rows."""
+    try:
+        records = Records.pack(PartTable(pieces), workload.schema, workload.literals, out_of_domain)
+        answers = count(records, workload)
+    except DualQueryError as error:
+        return Private(error=error)
+    except OSError as error:
+        return Private(error=TableError(f"a worker cannot read the table: {error.strerror}"))
+    return Private((answers.counts, answers.rows))
+
+
+def add_parts(parts: Sequence[Private]) -> Private:
+    """The sum of several counts."""
+    for part in parts:
+        if part.error is not None:
+            return part
+    counts: Counts = sum(part.value[0] for part in parts[1:]) + parts[0].value[0]
+    return Private((counts, sum(part.value[1] for part in parts)))
