@@ -19,6 +19,7 @@ def application() -> typer.Typer:
     from dualquery.cli.answer import answer
     from dualquery.cli.demo import demo
     from dualquery.cli.evaluate import evaluate
+    from dualquery.cli.experiment import experiment
     from dualquery.cli.ledger import ledger
     from dualquery.cli.plan import plan
     from dualquery.cli.privacy import privacy
@@ -33,7 +34,18 @@ def application() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    for command in (demo, schema, plan, release, answer, sample, evaluate, privacy, ledger):
+    for command in (
+        demo,
+        schema,
+        plan,
+        release,
+        answer,
+        sample,
+        evaluate,
+        privacy,
+        ledger,
+        experiment,
+    ):
         app.command()(command)
 
     @app.callback(invoke_without_command=True)

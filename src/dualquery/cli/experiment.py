@@ -1,0 +1,69 @@
+"""`dualquery experiment`: a figure of the paper, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli import options as shared
+
+REPORT = "report"
+
+
+def experiment(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="accuracy, queries, attributes, mwem, parities or accountants; "
+            "or report: the page of all that is stored in --out."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Where CSV, figures and tables go.")] = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: under two minutes.")] = False,
+    runs: Annotated[int | None, typer.Option(help="Runs of each setting.")] = None,
+    queries: Annotated[int | None, typer.Option(help="How many queries.")] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="ε; may be given several times.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="adult, kdd99, ratings or netflix.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The data set's file (Netflix: its folder).")
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch a missing data set from the UCI archive.")
+    ] = False,
+    series: Annotated[
+        list[str] | None, typer.Option(help="Only these series; may be given several times.")
+    ] = None,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Run one of the paper's experiments, or resume it. Seeded: NOT PRIVATE."""
+    from dualquery.experiments import page
+    from dualquery.experiments.experiment import Options, load, perform
+
+    if name == REPORT:
+        typer.echo(page.write_page(out, quick=quick))
+        return
+    chosen = Options(
+        quick=quick,
+        runs=runs,
+        queries=queries,
+        epsilon=tuple(epsilon) if epsilon else None,
+        dataset=dataset,
+        data=data,
+        download=download,
+        series=tuple(series) if series else None,
+    )
+    from dualquery.cli.progress import Reporter
+
+    found = load(name)
+    with Reporter(quiet) as progress:
+        rows = perform(found, chosen, out, progress)
+    page.record_machine(out, f"{name}-quick" if quick else name)
+    made = [*page.write_figures(found, rows, out, quick)]
+    made.append(page.write_summary(found, rows, out, quick))
+    typer.echo(made[-1].read_text(encoding="utf-8"))
+    for path in made:
+        typer.echo(path, err=True)

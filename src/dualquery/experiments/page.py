@@ -1,0 +1,98 @@
+"""The results page, made from the stored CSV files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dualquery.errors import ParameterError
+from dualquery.experiments import NAMES
+from dualquery.experiments.experiment import Experiment, file_stem, load
+from dualquery.experiments.machine import describe
+from dualquery.experiments.plots import save_figure
+from dualquery.experiments.store import Row, Store
+from dualquery.experiments.summary import claims_table, means_table
+
+MACHINE = "machine.json"
+
+
+def record_machine(out: Path, name: str) -> None:
+    """Keep the machine beside the runs that were made on it."""
+    path = out / MACHINE
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    known[name] = describe()
+    path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_figures(experiment: Experiment, rows: list[Row], out: Path, quick: bool) -> list[Path]:
+    stem = out / file_stem(experiment.name, quick)
+    return save_figure(experiment.panels(rows), rows, stem)
+
+
+def write_summary(experiment: Experiment, rows: list[Row], out: Path, quick: bool) -> Path:
+    """`NAME.md`: the claims and the means of one experiment."""
+    path = out / f"{file_stem(experiment.name, quick)}.md"
+    path.write_text(_section(experiment, rows, quick, level=1), encoding="utf-8")
+    return path
+
+
+def write_page(out: Path, *, quick: bool = False) -> Path:
+    """`README.md` in the results folder, from whatever experiments are stored there."""
+    sections, claims = [], []
+    for name in NAMES:
+        experiment = load(name)
+        rows = Store(out / f"{file_stem(name, quick)}.csv").rows
+        if not rows:
+            continue
+        write_figures(experiment, rows, out, quick)
+        sections.append(_section(experiment, rows, quick, level=2))
+        claims.extend(experiment.claims(rows))
+    if not sections:
+        raise ParameterError(f"no experiment is stored in {str(out)!r}; run one first")
+    text = "\n\n".join(
+        [
+            "# The paper's experiments, run again",
+            "Made by `dualquery experiment report` from the CSV files beside this page. Runs are "
+            "seeded, so that they can be repeated: they are NOT PRIVATE, and on public data they "
+            "need not be. How to make them: [docs/reproducing.md](../reproducing.md).",
+            "## Every number the paper states",
+            claims_table(claims),
+            "## The machine",
+            _machines(out),
+            *sections,
+        ]
+    )
+    path = out / ("quick.md" if quick else "README.md")
+    path.write_text(text.rstrip() + "\n", encoding="utf-8")
+    return path
+
+
+def _section(experiment: Experiment, rows: list[Row], quick: bool, level: int) -> str:
+    stem = file_stem(experiment.name, quick)
+    parts = [
+        f"{'#' * level} {experiment.title}{' (quick)' if quick else ''}",
+        experiment.about,
+        f"![{experiment.title}]({stem}.png)",
+    ]
+    claims = experiment.claims(rows)
+    if level == 1 and claims:
+        parts.append(claims_table(claims))
+    parts.append(means_table(rows))
+    parts.append(f"Runs: [{stem}.csv]({stem}.csv); figure: [{stem}.svg]({stem}.svg).")
+    return "\n\n".join(parts) + ("\n" if level == 1 else "")
+
+
+def _machines(out: Path) -> str:
+    path = out / MACHINE
+    if not path.is_file():
+        return "Not recorded."
+    known: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+    shared: dict[str, list[str]] = {}
+    for name, machine in known.items():
+        shared.setdefault(json.dumps(machine, ensure_ascii=False), []).append(name)
+    blocks = []
+    for text, names in shared.items():
+        lines = [f"{', '.join(names)}:", ""]
+        lines.extend(f"- {key}: {value}" for key, value in json.loads(text).items())
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)

@@ -1,0 +1,106 @@
+"""Figures of the experiments, as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dualquery.errors import UnavailableError
+from dualquery.experiments.experiment import Panel
+from dualquery.experiments.series import LABELS
+from dualquery.experiments.store import Row, where
+
+WORDS = {
+    "epsilon": "ε",
+    "queries": "queries",
+    "bits": "attributes",
+    "max_error": "max error",
+    "average_error": "average error",
+    "seconds": "seconds",
+    "rounds": "rounds",
+}
+DASHED = ("zeros", "uniform", "independent", "laplace", "gaussian", "mwem", "mwem-improved")
+
+
+def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
+    """One diagram on given axes: the mean of the runs, and their spread where there are several."""
+    chosen = where(rows, **panel.select)
+    names = [n for n in LABELS if any(row[panel.line] == n for row in chosen)]
+    if panel.line != "series":
+        names = list(dict.fromkeys(row[panel.line] for row in chosen))
+    everything = sorted({row.number(panel.x) for row in chosen})
+    for place, name in enumerate(names):
+        points = _points(where(chosen, **{panel.line: name}), panel)
+        if not points:
+            continue
+        x, low, middle, high = (list(column) for column in zip(*points, strict=True))
+        dashed = panel.line == "series" and name in DASHED
+        style: dict[str, Any] = {
+            "color": f"C{place % 10}",
+            "linestyle": "--" if dashed else "-",
+            "label": LABELS.get(name, name) if panel.line == "series" else name,
+        }
+        if len(x) == 1 and len(everything) > 1:
+            ax.axhline(middle[0], linewidth=1.0, **style)
+            continue
+        ax.plot(x, middle, marker="." if dashed else "o", markersize=4, linewidth=1.4, **style)
+        ax.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    if panel.log_x:
+        ax.set_xscale("log")
+    if panel.log_y and any(row.number(panel.y) > 0 for row in chosen):
+        ax.set_yscale("log")
+    ax.set_xlabel(WORDS[panel.x])
+    ax.set_ylabel(WORDS[panel.y])
+    ax.set_title(panel.title, fontsize=10)
+    ax.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
+
+
+def _points(rows: Sequence[Row], panel: Panel) -> list[tuple[float, float, float, float]]:
+    by_x: dict[float, list[float]] = {}
+    for row in rows:
+        value = row.number(panel.y)
+        if value == value:
+            by_x.setdefault(row.number(panel.x), []).append(value)
+    return [
+        (x, min(values), sum(values) / len(values), max(values))
+        for x, values in sorted(by_x.items())
+    ]
+
+
+def save_figure(panels: Sequence[Panel], rows: Sequence[Row], stem: Path) -> list[Path]:
+    """Write `stem`.png and `stem`.svg."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UnavailableError("figures need matplotlib: pip install dualquery[plots]") from None
+
+    across = 2 if len(panels) in (2, 4, 6) else 3
+    down = -(-len(panels) // across)
+    # A fixed salt and no date: the same rows give the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "dualquery", "svg.fonttype": "path"}):
+        figure = Figure(figsize=(4.6 * across, 3.6 * down + 1.1), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(down, across, squeeze=False).flat
+        for ax, panel in zip(axes, panels, strict=False):
+            draw_panel(ax, panel, rows)
+        for ax in list(axes)[len(panels) :]:
+            ax.set_axis_off()
+        entries: dict[str, Any] = {}
+        for ax in figure.axes:
+            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+                entries.setdefault(label, handle)
+        figure.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside lower center",
+            ncols=3,
+            fontsize=8,
+            frameon=False,
+        )
+        paths = [stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")]
+        figure.savefig(paths[0], dpi=130)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths

@@ -1,0 +1,135 @@
+"""Finished runs as rows of a CSV file, written one by one, so that an experiment can resume."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from dualquery.errors import ParameterError
+
+KEY = (
+    "dataset",
+    "table_rows",
+    "bits",
+    "queries",
+    "kind",
+    "series",
+    "epsilon",
+    "delta",
+    "accountant",
+    "run",
+)
+"""What tells one run from another."""
+
+MEASURED = (
+    "eta",
+    "samples",
+    "rounds",
+    "max_error",
+    "average_error",
+    "seconds",
+    "counting_seconds",
+    "version",
+)
+
+COLUMNS = KEY + MEASURED
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finished run."""
+
+    cells: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.cells[name]
+
+    def number(self, name: str) -> float:
+        """A numeric cell; NaN where it is empty."""
+        return float(self.cells[name] or "nan")
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return tuple(self.cells[name] for name in KEY)
+
+
+class Store:
+    """The rows of one file. A torn last line, left by a kill, is dropped and its run made again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: list[Row] = []
+        if path.is_file():
+            self.rows = list(_read(path))
+            self._rewrite_if_torn()
+        self._keys = {row.key for row in self.rows}
+
+    def __contains__(self, key: Mapping[str, object]) -> bool:
+        return key_of(key) in self._keys
+
+    def append(self, cells: Mapping[str, object]) -> None:
+        """Add a run, on disk before this returns."""
+        row = Row({name: as_text(cells.get(name, "")) for name in COLUMNS})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = not self.path.is_file()
+        with self.path.open("a", encoding="utf-8", newline="") as stream:
+            if fresh:
+                stream.write(",".join(COLUMNS) + "\n")
+            _writer(stream).writerow([row[name] for name in COLUMNS])
+            stream.flush()
+            os.fsync(stream.fileno())
+        self.rows.append(row)
+        self._keys.add(row.key)
+
+    def _rewrite_if_torn(self) -> None:
+        if self.path.read_bytes().endswith(b"\n"):
+            return
+        waiting = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with waiting.open("w", encoding="utf-8", newline="") as stream:
+            stream.write(",".join(COLUMNS) + "\n")
+            _writer(stream).writerows([row[name] for name in COLUMNS] for row in self.rows)
+        waiting.replace(self.path)
+
+
+def key_of(cells: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(as_text(cells[name]) for name in KEY)
+
+
+def as_text(value: object) -> str:
+    """A cell; floats keep six digits, so that a key reads back as itself."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def mean(rows: Sequence[Row], column: str) -> float:
+    """The mean of a column; NaN of no rows."""
+    return sum(row.number(column) for row in rows) / len(rows) if rows else float("nan")
+
+
+def where(rows: Sequence[Row], **wanted: object) -> list[Row]:
+    """The rows with these cells."""
+    texts = {name: as_text(value) for name, value in wanted.items()}
+    return [row for row in rows if all(row[name] == text for name, text in texts.items())]
+
+
+def _read(path: Path) -> Iterator[Row]:
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    lines = csv.reader(whole.splitlines())
+    header = next(lines, None)
+    if header is None:
+        return
+    if tuple(header) != COLUMNS:
+        raise ParameterError(
+            f"{str(path)!r} holds other columns than an experiment writes; move it away"
+        )
+    for cells in lines:
+        if len(cells) == len(COLUMNS):
+            yield Row(dict(zip(COLUMNS, cells, strict=True)))
+
+
+def _writer(stream: TextIO) -> Any:
+    return csv.writer(stream, lineterminator="\n")

@@ -1,0 +1,54 @@
+"""Tables in Markdown: the paper's claims, and the mean of the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dualquery.experiments.experiment import Claim
+from dualquery.experiments.series import LABELS
+from dualquery.experiments.store import Row, mean
+
+GROUP = ("dataset", "bits", "queries", "epsilon", "delta", "series", "accountant")
+
+
+def claims_table(claims: Sequence[Claim]) -> str:
+    """The paper's statements beside ours."""
+    lines = ["| claim | paper | here | verdict |", "| --- | --- | --- | --- |"]
+    for claim in claims:
+        verdict = f"{claim.verdict}: {claim.remark}" if claim.remark else claim.verdict
+        lines.append(f"| {claim.statement} | {claim.paper} | {claim.ours} | {verdict} |")
+    return "\n".join(lines)
+
+
+def means_table(rows: Sequence[Row]) -> str:
+    """The mean of the runs of each setting."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in GROUP), []).append(row)
+    order = list(LABELS)
+    lines = [
+        "| data | bits | queries | ε | δ | series | accountant | T | runs | max error | "
+        "average error | seconds |",
+        "| --- | ---: | ---: | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    ranked = sorted(
+        groups.items(),
+        key=lambda item: (
+            item[0][0],
+            int(item[0][1]),
+            int(item[0][2]),
+            float(item[0][3]),
+            order.index(item[0][5]) if item[0][5] in order else len(order),
+            item[0][6],
+        ),
+    )
+    for (data, bits, queries, epsilon, delta, series, accountant), found in ranked:
+        rounds = mean(found, "rounds")
+        lines.append(
+            f"| {data} | {int(bits):,} | {int(queries):,} | {epsilon} | {delta} | "
+            f"{LABELS.get(series, series)} | {accountant} | "
+            f"{'' if rounds != rounds else round(rounds)} | {len(found)} | "
+            f"{mean(found, 'max_error'):.4f} | {mean(found, 'average_error'):.5f} | "
+            f"{mean(found, 'seconds'):.1f} |"
+        )
+    return "\n".join(lines)
