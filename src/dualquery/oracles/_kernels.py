@@ -457,6 +457,7 @@ def anneal(
     hot: float,
     cold: float,
     enough: int,
+    agree: int,
     seed: int,
     slot: Array,
     miss: Array,
@@ -465,42 +466,44 @@ def anneal(
 ) -> Any:
     """Anneal some variables, leave the best slots found in `slot`, return the terms' value.
 
-    The first run begins at `slot` as it comes, the next ones at the rows of `starts`, later
-    ones in turn at random slots and at the best so far; all but the random ones begin at
-    half the heat, so that what they start from is not wiped out. A value of `enough` ends it.
-    Ties are not tidied up: `descend` does that.
+    Every other run begins hot at random slots; those between begin at the rows of `starts`,
+    and when these are used up at the best so far, at half the heat, so that what they start
+    from is not wiped out. `slot` as it comes is the first best. A value of `enough` ends it,
+    and so do `agree` random runs that end at the best value. Ties are not tidied up:
+    `descend` does that.
     """
     state = np.uint64(seed) | np.uint64(1)
     # −log of a uniform variable, tabulated: acceptance costs one read instead of one log.
     chance = np.empty(4096)
     for i in range(4096):
         chance[i] = -np.log((i + 0.5) / 4096)
-    best = np.empty(len(variables), np.int32)
-    best_value: Any = np.int64(-(2**62))
+    best = slot[variables]
+    best_value: Any = load_state(core, variables, terms, slot, miss, mark, score)
+    alike = 0
     for run in range(runs):
-        heat = hot / 2
-        if 0 < run <= len(starts):
-            for v in variables:
-                slot[v] = starts[run - 1, v]
-        elif run > 0 and (run - len(starts)) % 2 == 0:
-            for i in range(len(variables)):
-                slot[variables[i]] = best[i]
-        elif run > 0:
-            heat = hot
-            for v in variables:
+        if best_value >= enough or alike >= agree:
+            break
+        fresh = run % 2 == 0
+        heat = hot if fresh else hot / 2
+        for i in range(len(variables)):
+            v = variables[i]
+            if fresh:
                 state ^= state << np.uint64(13)
                 state ^= state >> np.uint64(7)
                 state ^= state << np.uint64(17)
                 width = np.uint64(core.first[v + 1] - core.first[v])
                 slot[v] = core.first[v] + np.int32((state >> np.uint64(20)) % width)
+            elif run // 2 < len(starts):
+                slot[v] = starts[run // 2, v]
+            else:
+                slot[v] = best[i]
         value = load_state(core, variables, terms, slot, miss, mark, score)
         if value > best_value:
             # A good start must survive being heated.
             best_value = value
+            alike = 0
             for i in range(len(variables)):
                 best[i] = slot[variables[i]]
-            if best_value >= enough:
-                break
         cooling = (cold / heat) ** (1.0 / max(sweeps - 1, 1))
         step = 0
         moved = True
@@ -534,10 +537,11 @@ def anneal(
             step += 1
         if value > best_value:
             best_value = value
+            alike = 0
             for i in range(len(variables)):
                 best[i] = slot[variables[i]]
-        if best_value >= enough:
-            break
+        if fresh and value == best_value:
+            alike += 1
     for i in range(len(variables)):
         slot[variables[i]] = best[i]
     return best_value

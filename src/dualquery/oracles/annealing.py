@@ -28,22 +28,34 @@ class Annealing:
     """Several annealing runs on each part, each cooled from `hot` to `cold`, then descended.
 
     The budget is counted in sweeps, not in seconds, so that a seeded run repeats. Small
-    parts do best with many short runs, large ones with few long ones; without `sweeps` a
-    run has one sweep for every six slots of its part, within 25 and 300.
+    parts do best with many short runs, large ones with few long ones: without `sweeps` a
+    run has one sweep for every six slots of its part, within 25 and 300, and a part gets
+    as many of its `runs` as fit into 2400 sweeps. It is done early when `agree` runs from
+    random starts end at the same best value.
     """
 
-    runs: int = 8
+    runs: int = 32
+    agree: int = 6
     sweeps: int | None = None
-    hot: float = 0.6
+    hot: float = 0.8
     cold: float = 0.1
 
     def __post_init__(self) -> None:
         if self.runs < 1:
             raise ParameterError(f"Expected runs={self.runs} >= 1")
+        if self.agree < 1:
+            raise ParameterError(f"Expected agree={self.agree} >= 1")
         if self.sweeps is not None and self.sweeps < 1:
             raise ParameterError(f"Expected sweeps={self.sweeps} >= 1")
         if not 0 < self.cold <= self.hot:
             raise ParameterError(f"Expected 0 < cold={self.cold} <= hot={self.hot}")
+
+    def schedule(self, slots: int) -> tuple[int, int]:
+        """How many runs of how many sweeps a part with so many slots gets."""
+        if self.sweeps is not None:
+            return self.runs, self.sweeps
+        sweeps = min(max(slots // 6, 25), 300)
+        return min(self.runs, 2400 // sweeps), sweeps
 
     @property
     def name(self) -> str:
@@ -76,16 +88,14 @@ def anneal_parts(
     slots = reduction.slots.copy()
     if reduction.parts:
         rest = reduction.rest
-        recent = list(warm_starts)[-max(budget.runs // 2 - 1, 1) :]
+        recent = list(warm_starts)[::-1][:4]
         starts = np.empty((len(recent), rest.variables), dtype=np.int32)
         for row, full in enumerate(encode(reduction.core, recent)):
             starts[row] = reduction.project(full)
         state = search_state(rest)
+        widths = np.diff(rest.first)
         for part in reduction.parts:
-            sweeps = budget.sweeps
-            if sweeps is None:
-                width = int(np.diff(rest.first)[part.variables].sum())
-                sweeps = min(max(width // 6, 25), 300)
+            runs, sweeps = budget.schedule(int(widths[part.variables].sum()))
             if rest.parity[part.terms].any():
                 start_parities(rest, part, slots)
             _kernels.anneal(
@@ -93,11 +103,12 @@ def anneal_parts(
                 part.variables,
                 part.terms,
                 starts,
-                budget.runs,
+                runs,
                 sweeps,
                 budget.hot,
                 budget.cold,
                 part.most(rest),
+                budget.agree,
                 int(generator.integers(2**62)),
                 slots,
                 *state,

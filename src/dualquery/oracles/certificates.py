@@ -1,0 +1,116 @@
+"""What the oracle's answers prove about the accuracy of a release.
+
+The accuracy theorem asks that every record played be within α/4 of the best against the
+average drawn query. How far a record is from that is bounded by (bound − value)/draws,
+which uses draws and records only: it may be published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dualquery.errors import ParameterError
+from dualquery.oracles.oracle import Response
+from dualquery.schema import Schema
+
+
+def response_gap(response: Response, draws: int) -> float | None:
+    """The most by which a record misses the best share of satisfied draws; None if unknown."""
+    if response.bound is None:
+        return None
+    return max(0.0, response.bound - response.value) / draws if draws else 0.0
+
+
+def log_universe_size(schema: Schema) -> float:
+    """The logarithm of the number of records |X|."""
+    return float(sum(math.log(size) for size in schema.sizes.tolist()))
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Whether the accuracy theorem applies to a finished game, condition by condition.
+
+    `within_every_round` is its condition on the oracle as stated, `within_on_average` what
+    its proof needs. `alpha` and `beta` are what is guaranteed, or None where a condition
+    fails. `error_bound` holds in any case with probability 1 − β (it may exceed 1, and
+    then says nothing); it is infinite where some gap is unknown.
+    """
+
+    alpha: float | None
+    beta: float | None
+    within_every_round: bool
+    within_on_average: bool
+    rounds_needed: int
+    samples_needed: int
+    eta_needed: float
+    parameters_met: bool
+    mean_gap: float
+    largest_gap: float
+    error_bound: float
+
+
+def accuracy_guarantee(
+    *,
+    alpha: float,
+    beta: float,
+    rounds: int,
+    samples: int,
+    eta: float,
+    queries: int,
+    log_universe: float,
+    gaps: Sequence[float | None],
+) -> Guarantee:
+    """The paper's accuracy theorem, applied to the game that was played.
+
+    Theorem: with |Q| = 2·queries, T ≥ 16 log|Q|/α², η = α/4, s ≥ 48 log(2|X|T/β)/α² and
+    every record within α/4 of the best response, all answers are within α of the truth
+    with probability 1 − β.
+
+    The bound behind it holds for any T, s, η. The query player's regret is at most
+    log|Q|/(ηT) + η/2 (payoffs span 2). With probability 1 − β all averages of s draws are
+    within σ = √(log(2|X|T/β)/(2s)) of their means, for every record and round (Hoeffding);
+    a round then costs the data player at most its gap and 2σ, once for the record and once
+    for the data. Hence error ≤ log|Q|/(ηT) + η/2 + 2σ + mean gap. At the theorem's
+    parameters this is α/4 + α/8 + 0.21α + α/4 < α.
+    """
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not 0 < value < 1:
+            raise ParameterError(f"Expected 0 < {name}={value} < 1")
+    if len(gaps) != rounds:
+        raise ParameterError(f"Expected a gap for each of {rounds} rounds, found {len(gaps)}")
+    if rounds < 1 or samples < 1 or queries < 1 or not eta > 0:
+        raise ParameterError(
+            f"Expected rounds={rounds}, samples={samples}, queries={queries} >= 1 and eta={eta} > 0"
+        )
+    known = [math.inf if gap is None else gap for gap in gaps]
+    mean_gap, largest_gap = math.fsum(known) / rounds, max(known)
+    log_queries = math.log(2 * queries)
+    log_events = math.log(2) + log_universe + math.log(rounds / beta)
+    rounds_needed = math.ceil(16 * log_queries / alpha**2)
+    samples_needed = math.ceil(48 * log_events / alpha**2)
+    met = (
+        rounds >= rounds_needed
+        and samples >= samples_needed
+        and math.isclose(eta, alpha / 4, rel_tol=1e-9)
+    )
+    limit = alpha / 4 + 1e-12  # a gap is a quotient of whole numbers; rounding is no breach
+    every, average = largest_gap <= limit, mean_gap <= limit
+    holds = met and average
+    return Guarantee(
+        alpha=alpha if holds else None,
+        beta=beta if holds else None,
+        within_every_round=every,
+        within_on_average=average,
+        rounds_needed=rounds_needed,
+        samples_needed=samples_needed,
+        eta_needed=alpha / 4,
+        parameters_met=met,
+        mean_gap=mean_gap,
+        largest_gap=largest_gap,
+        error_bound=log_queries / (eta * rounds)
+        + eta / 2
+        + 2 * math.sqrt(log_events / (2 * samples))
+        + mean_gap,
+    )

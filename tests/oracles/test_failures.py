@@ -1,0 +1,127 @@
+"""A solver that fails never stops a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dualquery.errors import ParameterError
+from dualquery.oracles import Response, highs, mip, oracle
+from dualquery.oracles.mip import Outcome
+from dualquery.oracles.oracle import respond
+from dualquery.oracles.program import paper_form, tight_form, whole
+from dualquery.oracles.reduction import reduce_core
+from tests.oracles.problems import of_kind
+
+
+def bare(kind: str, seed: int = 0):
+    problem = of_kind(kind, seed)
+    vars(problem)["reduction"] = reduce_core(problem.core, fix=False, enumerate_up_to=0)
+    return problem
+
+
+def ask(name: str, problem, **settings) -> Response:
+    return oracle(name, **settings)(problem, generator=np.random.default_rng(0))
+
+
+def broken(*args, **kwargs):
+    raise RuntimeError("out of memory")
+
+
+def test_a_crash_leaves_the_annealed_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = bare("mixed")
+    annealed = ask("annealing", problem)
+    monkeypatch.setattr(highs, "relax", broken)
+    for name in ("highs", "portfolio"):
+        response = ask(name, problem)
+        assert response.value == annealed.value
+        assert response.status.startswith(f"fallback: {name} failed: RuntimeError: out of memory")
+        assert response.bound >= response.value
+
+
+def test_a_crash_of_the_papers_program_leaves_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = bare("constraints")
+    monkeypatch.setattr(highs, "solve", broken)
+    response = ask("highs-paper", problem)
+    assert response.status == "fallback: RuntimeError: out of memory"
+    assert problem.valid(response.record)
+
+
+def test_no_time_is_no_error() -> None:
+    for kind in ("mixed", "constraints"):
+        problem = bare(kind)
+        for name in ("highs", "portfolio", "highs-paper"):
+            response = ask(name, problem, time_limit=0.0)
+            assert problem.valid(response.record)
+            assert response.value <= response.bound
+
+
+def test_nothing_found_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = bare("parities", 1)
+    monkeypatch.setattr(highs, "solve", lambda *a, **k: Outcome(None, None, "time limit reached"))
+    response = ask("highs", problem)
+    assert response.status in {"optimal", "fallback: time limit reached"}
+    response = ask("highs-paper", problem)
+    assert response.status == "fallback: time limit reached"
+
+
+def test_dust_around_whole_numbers_is_forgiven() -> None:
+    problem = bare("one-hot")
+    core = problem.core
+    part = whole(core)
+    for form in (tight_form, paper_form):
+        program = form(core, part)
+        exact = highs.solve(
+            program, start=np.full(program.columns, np.nan), seconds=10.0, gap=0.0
+        ).solution
+        dusty = np.where(exact < 0.5, -4e-30, 1 - 1e-9)
+        clean, read = core.home.copy(), core.home.copy()
+        program.slots(core, part.variables, exact, clean)
+        program.slots(core, part.variables, dusty, read)
+        assert np.array_equal(clean, read)
+
+
+def test_a_bound_below_the_value_is_never_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = bare("one-hot", 1)
+    best = ask("exhaustive", problem).value
+    lie = Outcome(None, -1e9, "done")
+    monkeypatch.setattr(highs, "relax", lambda *a, **k: lie)
+    response = ask("highs", problem)
+    assert response.bound >= response.value
+    assert response.value <= best
+
+
+def test_broken_candidates_are_mended_or_passed_over() -> None:
+    problem = of_kind("constraints")
+    outside = np.full_like(problem.defaults, 99)
+    forbidden = np.array([0, 0, 0, 0, 0, 0], dtype=np.int32)
+    assert not problem.valid(forbidden)
+    response = respond(problem, [outside, forbidden], 0.0)
+    assert problem.valid(response.record)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("annealing", {"runs": 0}, "runs=0"),
+        ("annealing", {"sweeps": 0}, "sweeps=0"),
+        ("annealing", {"cold": 2.0}, "cold=2.0"),
+        ("highs", {"time_limit": -1}, "time_limit=-1"),
+        ("highs", {"gap": 1}, "gap=1"),
+    ],
+)
+def test_bad_settings_are_named(name: str, settings: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        oracle(name, **settings)
+
+
+def test_the_tight_relaxation_is_no_looser_than_the_papers() -> None:
+    for seed in range(3):
+        problem = bare("one-hot", seed)
+        core = problem.core
+        part = whole(core)
+        tight = highs.relax(tight_form(core, part), 10.0).bound
+        paper = highs.relax(paper_form(core, part), 10.0).bound
+        best = ask("exhaustive", problem).value - core.constant
+        assert best - 1e-6 <= tight <= paper + 1e-6
+    assert mip.SLACK < 1e-3
