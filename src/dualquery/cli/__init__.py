@@ -17,6 +17,7 @@ _CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
 def application() -> typer.Typer:
     """All commands. Their modules import the package's heavy parts only when they run."""
     from dualquery.cli.answer import answer
+    from dualquery.cli.compare import compare
     from dualquery.cli.demo import demo
     from dualquery.cli.evaluate import evaluate
     from dualquery.cli.experiment import experiment
@@ -42,6 +43,7 @@ def application() -> typer.Typer:
         answer,
         sample,
         evaluate,
+        compare,
         privacy,
         ledger,
         experiment,

@@ -27,6 +27,9 @@ def evaluate(
     out_of_domain: Annotated[
         str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
     ] = "refuse",
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a page with charts: NOT FOR PUBLICATION.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Error of a release against the private table. NOT PRIVATE."""
@@ -36,14 +39,33 @@ def evaluate(
 
     release = read_release(directory)
     asked = None if workload is None else read_workload(workload, release.schema)
+    if report is not None:
+        _check_report(report, directory)
     result = compare(release, table, asked, out_of_domain)
     typer.echo(WARNING, err=True)
+    if report is not None:
+        from dualquery.evaluation_page import NOT_FOR_PUBLICATION, render_evaluation
+
+        report.write_text(render_evaluation(result, release.privacy), encoding="utf-8")
+        typer.echo(f"{NOT_FOR_PUBLICATION}: {report}", err=True)
     if as_json:
         typer.echo(json.dumps(result.to_dict()))
         return
     from rich.console import Console
 
     Console().print(error_table(result))
+
+
+def _check_report(report: Path, directory: Path) -> None:
+    """Refuse a place that cannot be written, or from which the page would be published."""
+    from dualquery.errors import ParameterError
+
+    if report.resolve().is_relative_to(directory.resolve()):
+        raise ParameterError(
+            f"--report {str(report)!r} is inside the release, which is there to be published"
+        )
+    if report.is_dir() or not report.parent.is_dir():
+        raise ParameterError(f"--report {str(report)!r}: expected a file in a folder that exists")
 
 
 def error_table(result: Evaluation) -> Table:
