@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.privacy.sampler import Draws
-from dualquery.queries.workload import Workload
+from dualquery.queries.actions import Actions
 from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.schedule import Schedule
@@ -33,12 +33,16 @@ class ModelPlayer:
     what could be computed again.
     """
 
-    def __init__(self, workload: Workload, schedule: Schedule, rounds: int) -> None:
+    def __init__(self, actions: Actions, schedule: Schedule, rounds: int) -> None:
+        self.actions = actions
         self.schedule = schedule
         self.rounds = rounds
-        self._compiled = CompiledWorkload.of(workload)
+        self._compiled = CompiledWorkload.of(actions.queries)
         self._ascent = Ascent(self._compiled, schedule.components)
-        self._likelihood = Likelihood(self._compiled, rounds)
+        self._likelihood = self._no_rounds()
+
+    def _no_rounds(self) -> Likelihood:
+        return Likelihood(self._compiled, self.actions.offsets, self.rounds)
 
     def start(self) -> Fitted:
         return Fitted(self.schedule.start(self._compiled))
@@ -73,7 +77,7 @@ class ModelPlayer:
     def _likelihood_of(self, state: Fitted) -> Likelihood:
         """The likelihood of the rounds of a state; usually the one at hand, one round on."""
         if self._likelihood.rounds > len(state.rounds):
-            self._likelihood = Likelihood(self._compiled, self.rounds)
+            self._likelihood = self._no_rounds()
         for temperature, draws, flat in state.rounds[self._likelihood.rounds :]:
             drawn_against = Parameters.at(flat, self.schedule.components)
             self._likelihood.add(temperature, draws, self._ascent.answers(drawn_against))

@@ -26,10 +26,16 @@ class QueryPlayer:
     those are a function of earlier draws.
     """
 
-    def __init__(self, answers: Answers, reference: int | None = None) -> None:
+    def __init__(
+        self,
+        answers: Answers,
+        reference: int | None = None,
+        *,
+        offsets: npt.NDArray[np.float64] | None = None,
+    ) -> None:
         self._answers = answers
         self._reference = answers.rows if reference is None else reference
-        self._shard = Shard(len(answers.counts))
+        self._shard = Shard(len(answers.counts), offsets=offsets)
 
     def draw(
         self,

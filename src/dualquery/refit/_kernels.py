@@ -136,11 +136,12 @@ def backward(
 
 
 @_compiled
-def round_slopes(answers, against, temperatures, samples, chosen, slope, difference):
+def round_slopes(answers, against, prior, temperatures, samples, chosen, slope, difference):
     """Subtract from `slope` the expected part of the likelihood's gradient of the chosen rounds.
 
-    Round t contributes −s_t·log Σ_q 2cosh(β_t(a_q − a_q^t)), whose derivative by a_q is
-    −s_t·β_t·(p⁺ − p⁻). Returns Σ_t s_t·log Z_t. `difference` is scratch space.
+    Round t contributes −s_t·log Z_t with Z_t = Σ_q w_q·2cosh(β_t(a_q − a_q^t)), w being the prior
+    weights; its derivative by a_q is −s_t·β_t·(p⁺ − p⁻). Returns Σ_t s_t·log Z_t. `difference`
+    is scratch space.
     """
     total = 0.0
     for place in range(len(chosen)):
@@ -151,12 +152,13 @@ def round_slopes(answers, against, temperatures, samples, chosen, slope, differe
             end = min(begin + 4096, len(answers))
             part = np.float32(0.0)
             now, then, d = answers[begin:end], against[t, begin:end], difference[begin:end]
+            weight = prior[begin:end]
             for q in range(len(now)):
                 x = min(max(beta * (now[q] - then[q]), -LIMIT), LIMIT)
                 up = fast_exp(x)
                 down = np.float32(1.0) / up
-                part += up + down
-                d[q] = up - down
+                part += weight[q] * (up + down)
+                d[q] = weight[q] * (up - down)
             z += part
         scale = np.float32(samples[t] * beta / z)
         for q in range(len(answers)):

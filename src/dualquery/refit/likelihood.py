@@ -15,16 +15,19 @@ Singles = npt.NDArray[np.float32]
 class Likelihood:
     """How probable the draws of all rounds so far are, if the answers were a.
 
-    Round t drew s_t signed queries with weights exp(±β_t(a_q − a_q^t)), a^t being the answers it
-    was drawn against, so the log-likelihood is
+    Round t drew s_t signed queries with weights w_q·exp(±β_t(a_q − a_q^t)), a^t being the answers
+    it was drawn against and w the prior weights, so the log-likelihood is, up to a constant,
 
-        Σ_t [ Σ_{draws (q,±)} ±β_t(a_q − a_q^t) − s_t·log Σ_q 2cosh(β_t(a_q − a_q^t)) ],
+        Σ_t [ Σ_{draws (q,±)} ±β_t(a_q − a_q^t) − s_t·log Σ_q w_q·2cosh(β_t(a_q − a_q^t)) ],
 
     concave in a. All arrays are in the arrangement of a compiled workload.
     """
 
-    def __init__(self, compiled: CompiledWorkload, capacity: int) -> None:
+    def __init__(
+        self, compiled: CompiledWorkload, offsets: npt.NDArray[np.float64], capacity: int
+    ) -> None:
         queries = len(compiled.order)
+        self._prior = np.exp(offsets[compiled.order]).astype(np.float32)
         self._place = np.empty(queries, dtype=np.int64)
         self._place[compiled.order] = np.arange(queries)
         self._against = np.empty((capacity, queries), dtype=np.float32)
@@ -59,8 +62,8 @@ class Likelihood:
                 chosen = np.arange(worker, self.rounds, workers)
                 scratch = np.empty_like(self._pull)
                 totals[worker] = round_slopes(
-                    answers, self._against, self._temperatures, self._samples, chosen,
-                    parts[worker], scratch,
+                    answers, self._against, self._prior, self._temperatures, self._samples,
+                    chosen, parts[worker], scratch,
                 )  # fmt: skip
 
         over_ranges(task, workers, grain=1)

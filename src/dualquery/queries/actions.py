@@ -1,0 +1,46 @@
+"""What the query player may draw: the queries that were asked, and probes beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.queries.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Actions:
+    """The asked queries, then the probes, each with a prior weight.
+
+    `offsets` are the logarithms of the prior weights, one per query and the same for its
+    negation. They are public, so they change what is drawn but not what a draw may cost.
+    """
+
+    queries: Workload
+    asked: int
+    offsets: npt.NDArray[np.float64]
+
+    @classmethod
+    def plain(cls, workload: Workload) -> Actions:
+        """The asked queries alone, all alike."""
+        return cls(workload, len(workload), np.zeros(len(workload)))
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def workload(self) -> Workload:
+        """The asked queries."""
+        if self.asked == len(self.queries):
+            return self.queries
+        everything = self.queries
+        end = everything.start[self.asked]
+        return Workload(
+            everything.schema,
+            everything.literals,
+            everything.start[: self.asked + 1],
+            everything.terms[:end],
+            everything.is_parity[: self.asked],
+        )
