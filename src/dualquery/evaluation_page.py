@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import pairwise
 from string import Template
 
 import numpy as np
@@ -109,7 +110,11 @@ def _scatter(result: Evaluation) -> str:
         axes.dot(float(result.truth[position]), float(result.released[position]), "worst", text)
     label = "Density of released answers against true answers; exact ones lie on the diagonal"
     return axes.svg(label, "true answer", "released answer") + legend(
-        [("first", "queries, darker where there are more"), ("even", "no error")]
+        [
+            ("first", "queries, darker where there are more"),
+            ("even", "no error"),
+            ("worst", "the worst queries (rings)"),
+        ]
     )
 
 
@@ -136,7 +141,7 @@ def _by_size(result: Evaluation) -> str:
     ends = [0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0]
     errors = np.abs(result.released - result.truth)
     rows = []
-    for low, high in zip(ends[:-1], ends[1:], strict=True):
+    for low, high in pairwise(ends):
         held = (result.truth >= low) & ((result.truth < high) | (high == 1.0))
         if held.any():
             rows.append(
@@ -148,7 +153,9 @@ def _by_size(result: Evaluation) -> str:
                     f"{float((result.released - result.truth)[held].mean()):+.5f}",
                 ]
             )
-    return _table(["true answer", "queries", "max error", "average error", "mean sign"], rows)
+    return _table(
+        ["true answer", "queries", "max error", "average error", "mean signed error"], rows
+    )
 
 
 def _worst(result: Evaluation) -> str:

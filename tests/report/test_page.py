@@ -29,7 +29,7 @@ from tests.report.releases import (
 class Elements(HTMLParser):
     """Counts elements and checks that they close in order."""
 
-    VOID = ("meta", "input", "img", "br", "circle", "line", "rect", "polyline")
+    VOID = ("meta", "input", "img", "br")
 
     def __init__(self) -> None:
         super().__init__()
