@@ -23,13 +23,16 @@ popcount: Any = intrinsic(_popcount)
 
 
 @njit(nogil=True, cache=True)
-def pack_codes(codes, start, literals, bits):  # type: ignore[no-untyped-def]
-    """Turn on, for row r, the bits of `literals[start[c]:start[c+1]]`, c being its code."""
+def pack_codes(codes, start, literals, bits, first_word):  # type: ignore[no-untyped-def]
+    """Turn on, for row r, the bits of `literals[start[c]:start[c+1]]`, c being its code.
+
+    The first row goes to the first bit of word `first_word`.
+    """
     for row in range(len(codes)):
         code = codes[row]
         bit = np.uint64(1) << np.uint64(row & 63)
         for place in range(start[code], start[code + 1]):
-            bits[literals[place], row >> 6] |= bit
+            bits[literals[place], first_word + (row >> 6)] |= bit
 
 
 @njit(nogil=True, cache=True)

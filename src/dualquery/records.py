@@ -16,7 +16,7 @@ from dualquery.encoding import OutOfDomain
 from dualquery.errors import TableError
 from dualquery.queries.workload import Literals
 from dualquery.schema import Schema
-from dualquery.table import DenseBlock, Ones, Table
+from dualquery.table import ArrowBlock, DenseBlock, Ones, Table
 from dualquery.threads import over_ranges
 
 Words = npt.NDArray[np.uint64]
@@ -56,7 +56,7 @@ class Records:
                 sparse.add(block)
             else:
                 dense.add(block)
-        blocks, block_rows = sparse.finish() if sparse.rows else (dense.blocks, dense.rows)
+        blocks, block_rows = sparse.finish() if sparse.rows else dense.finish()
         if not block_rows:
             raise TableError("the table has no rows")
         return cls(sum(block_rows), literals, tuple(blocks), tuple(block_rows))
@@ -70,11 +70,9 @@ class PackedTable(Protocol):
 
 
 class _DensePacker:
-    """Packs blocks of codes: one pass over an attribute sets the bits of all its literals."""
+    """Packs rows of codes: one pass over an attribute sets the bits of all its literals."""
 
     def __init__(self, schema: Schema, literals: Literals) -> None:
-        self.blocks: list[Words] = []
-        self.rows: list[int] = []
         self.literals = literals
         self.sizes = schema.sizes
         owner = np.repeat(np.arange(len(literals)), np.diff(literals.start))
@@ -82,23 +80,42 @@ class _DensePacker:
         self._owner, self._codes = owner[order], literals.codes[order]
         self._attributes, first = np.unique(literals.attribute[owner][order], return_index=True)
         self._ends = np.append(first, len(order))
+        self._blocks: list[Words] = []
+        self._rows: list[int] = []
 
-    def add(self, block: DenseBlock) -> None:
+    def add(self, block: DenseBlock | ArrowBlock) -> None:
         from dualquery._kernels import pack_codes
 
-        words = -(-block.rows // 64)
-        bits = np.zeros((len(self.literals), words), dtype=np.uint64)
+        bits, first_word = self._room(block.rows)
 
         def task(first: int, last: int) -> None:
             for place in range(first, last):
                 attribute = int(self._attributes[place])
                 part = slice(self._ends[place], self._ends[place + 1])
                 start = np.searchsorted(self._codes[part], np.arange(self.sizes[attribute] + 1))
-                pack_codes(block.codes(attribute), start, self._owner[part], bits)
+                pack_codes(block.codes(attribute), start, self._owner[part], bits, first_word)
 
         over_ranges(task, len(self._attributes), grain=8)
-        self.blocks.append(bits)
-        self.rows.append(block.rows)
+        self._rows[-1] += block.rows
+
+    def _room(self, rows: int) -> tuple[Words, int]:
+        """Where the next rows go: a block, and the first free word of it."""
+        size = tables.BLOCK_ROWS
+        if not self._rows or self._rows[-1] % 64 or self._rows[-1] + rows > size:
+            self._trim()
+            shape = len(self.literals), -(-max(size, rows) // 64)
+            self._blocks.append(np.zeros(shape, dtype=np.uint64))
+            self._rows.append(0)
+        return self._blocks[-1], self._rows[-1] // 64
+
+    def _trim(self) -> None:
+        if self._rows:
+            words = -(-self._rows[-1] // 64)
+            self._blocks[-1] = np.ascontiguousarray(self._blocks[-1][:, :words])
+
+    def finish(self) -> tuple[list[Words], list[int]]:
+        self._trim()
+        return self._blocks, self._rows
 
 
 class _OnesPacker:

@@ -24,6 +24,10 @@ BLOCK_ROWS = 1 << 16
 65,536, so that a row of a block is a 16-bit number."""
 
 
+BATCH_CELLS = 1 << 23
+"""Cells read at a time, about."""
+
+
 class Table(Protocol):
     """Rows that can be counted without ever being held whole."""
 
@@ -36,7 +40,7 @@ class Table(Protocol):
     ) -> Iterator[Any]:
         """All rows, only these attributes: dense blocks, or blocks of ones.
 
-        Dense blocks have `BLOCK_ROWS` rows each (the last may be shorter).
+        Dense blocks have up to `BLOCK_ROWS` rows, all but the last a multiple of 64.
         """
         ...
 
@@ -50,6 +54,23 @@ class DenseBlock:
 
     def codes(self, attribute: int) -> Codes:
         return self.columns[attribute]
+
+
+@dataclass(frozen=True)
+class ArrowBlock:
+    """Some consecutive rows as they were read; a column is encoded when it is asked for."""
+
+    table: pa.Table
+    schema: Schema
+    out_of_domain: OutOfDomain
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def codes(self, attribute: int) -> Codes:
+        declared = self.schema.attributes[attribute]
+        return encode_column(self.table.column(declared.name), declared, self.out_of_domain)
 
 
 @dataclass(frozen=True)
@@ -80,14 +101,21 @@ class ArrowTable:
 
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
-    ) -> Iterator[DenseBlock]:
+    ) -> Iterator[ArrowBlock]:
         names = [schema.names[a] for a in attributes]
-        for block in _regroup(self.batches(names), BLOCK_ROWS):
-            columns = {
-                a: encode_column(block.column(name), schema.attributes[a], out_of_domain)
-                for a, name in zip(attributes, names, strict=True)
-            }
-            yield DenseBlock(block.num_rows, columns)
+        for block in _regroup(self.batches(names), batch_rows(len(names))):
+            yield ArrowBlock(block, schema, out_of_domain)
+
+
+def batch_rows(columns: int) -> int:
+    """Rows to read at a time: fewer of a wide table, so that a batch stays small.
+
+    A power of two from 64, or `BLOCK_ROWS`; it divides a block, so batches fill blocks.
+    """
+    rows = 64
+    while 2 * rows * columns <= BATCH_CELLS and rows < BLOCK_ROWS:
+        rows *= 2
+    return min(rows, BLOCK_ROWS)
 
 
 def _regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
@@ -122,8 +150,9 @@ class FrameTable(ArrowTable):
         super().__init__([str(name) for name in self.frame.columns])
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for first in range(0, len(self.frame), BLOCK_ROWS):
-            part = self.frame[first : first + BLOCK_ROWS]
+        step = batch_rows(len(names))
+        for first in range(0, len(self.frame), step):
+            part = self.frame[first : first + step]
             arrays = [_arrow_column(part[name], name) for name in names]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
@@ -179,9 +208,21 @@ class ParquetTable(ArrowTable):
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with reading(self.path):
-            yield from self.dataset.to_batches(
-                columns=list(names), batch_size=BLOCK_ROWS, batch_readahead=1, fragment_readahead=1
-            )
+            for fragment in self.dataset.get_fragments():
+                yield from parquet_batches(fragment.path, names)
+
+
+def parquet_batches(
+    path: str, names: Sequence[str], row_groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of one file, page by page: a row group, which may be most of it, is never held."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16) as file:
+        groups = range(file.num_row_groups) if row_groups is None else row_groups
+        yield from file.iter_batches(
+            batch_size=batch_rows(len(names)), row_groups=list(groups), columns=list(names)
+        )
 
 
 def open_table(source: Any) -> Table:

@@ -14,7 +14,7 @@ from dualquery.errors import DualQueryError, TableError
 from dualquery.queries.counting import Counts, count
 from dualquery.queries.workload import Workload
 from dualquery.records import Records
-from dualquery.table import BLOCK_ROWS, ArrowTable, ParquetTable, reading
+from dualquery.table import ArrowTable, ParquetTable, parquet_batches, reading
 
 MOST_ROWS = 1 << 22
 """Rows of a part, about: what a worker holds at a time, packed."""
@@ -34,13 +34,9 @@ class PartTable(ArrowTable):
             super().__init__(file.schema_arrow.names)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        from pyarrow import parquet
-
         for path, groups in self.pieces:
-            with reading(Path(path)), parquet.ParquetFile(path) as file:
-                yield from file.iter_batches(
-                    batch_size=BLOCK_ROWS, row_groups=list(groups), columns=list(names)
-                )
+            with reading(Path(path)):
+                yield from parquet_batches(path, names, groups)
 
 
 def cut(table: ParquetTable, parts: int) -> list[list[Piece]]:
