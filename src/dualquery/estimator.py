@@ -21,6 +21,7 @@ from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import play
 from dualquery.game.plan import Plan, make_plan
 from dualquery.game.record_player import Free, RecordPlayer
+from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.ledger import Ledger
@@ -52,7 +53,7 @@ class DualQuery:
     `accountant`, the public reference size `rows` (add-remove only), and `seed`, which makes
     a run repeatable and therefore NOT PRIVATE. The rest sets accuracy and speed: `rounds`,
     `samples`, `eta` (left out: planned from public quantities), the `queries` random k-way
-    marginals used when `fit` gets no workload, the `oracle`, what `free` attributes take,
+    marginals used when `fit` gets no workload, the `oracle` (a name or your own), what `free` attributes take,
     and the `engine` (local, or dask with the address of a `scheduler`), which changes no result.
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
@@ -70,7 +71,7 @@ class DualQuery:
     eta: float | None = None
     queries: int | None = None
     k: int | None = None
-    oracle: str = "annealing"
+    oracle: str | Oracle = "annealing"
     free: str = "default"
     out_of_domain: str = "refuse"
     engine: str = "local"
@@ -108,7 +109,7 @@ class DualQuery:
             plan = self.plan(answers.rows, schema)
             source_of_draws = source_for(self.seed)
             player = RecordPlayer(
-                queries, make_oracle(self.oracle), free=_choice(Free, self.free), clock=clock
+                queries, self._oracle(), free=_choice(Free, self.free), clock=clock
             )
             with closing(self._journal(directory, resume, schema, queries, plan)) as journal:
                 if ledger is not None:
@@ -212,10 +213,13 @@ class DualQuery:
             self.accountant,
         )
         self._reference(1)
-        make_oracle(self.oracle)
+        self._oracle()
         check_engine(self.engine, self.scheduler)
         _choice(Free, self.free)
         _choice(OutOfDomain, self.out_of_domain)
+
+    def _oracle(self) -> Oracle:
+        return make_oracle(self.oracle) if isinstance(self.oracle, str) else self.oracle
 
     def _workload(
         self, schema: Schema, workload: Workload | Callable[[Schema], Workload] | None
@@ -264,7 +268,7 @@ class DualQuery:
             "samples": plan.samples,
             "eta": plan.eta,
             "queries": len(workload),
-            "oracle": self.oracle,
+            "oracle": self._oracle().name if callable(self.oracle) else self.oracle,
             "free": self.free,
             "seed": self.seed,
         }
