@@ -1,0 +1,236 @@
+"""MWEM: its promise by enumeration, its error against a plain twin, its refusals."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from dualquery.baselines.mwem import IMPROVED, Chooser, Mwem, Rates, Settings, Weights
+from dualquery.baselines.universe import OnUniverse
+from dualquery.errors import ParameterError
+from dualquery.privacy.neighbours import rounding_charge
+from dualquery.privacy.sources import SeededSource, SystemSource
+from dualquery.queries.counting import Answers
+from dualquery.queries.evaluation import add_matches
+from dualquery.queries.generators import random_marginals
+from dualquery.queries.language import parse
+from dualquery.queries.workload import Workload
+from dualquery.schema import Attribute, Schema
+from tests.privacy.test_enumeration import log_weights
+
+# The promise
+
+
+TINY = Schema((Attribute.binary("a"), Attribute.binary("b")))
+ASKED = Workload.of([parse(q, TINY) for q in ("a=1", "a=0 & b=0", "a=1 & b=1")], TINY)
+RECORDS = [np.array(r, dtype=np.int32) for r in ((0, 0), (0, 1), (1, 0), (1, 1))]
+ROWS = 3
+TABLES = list(combinations_with_replacement(range(4), ROWS))
+MEASURED = np.arange(-12, ROWS + 13)
+TWO_ROUNDS = Settings(rounds=2)
+
+
+def counts_of(table: tuple[int, ...]) -> Answers:
+    counts = np.zeros(len(ASKED), dtype=np.int32)
+    for record in table:
+        add_matches(ASKED, RECORDS[record], counts)
+    return Answers(counts.astype(np.int64), ROWS)
+
+
+def log_transcripts(table: tuple[int, ...], choice: float, scale: float) -> np.ndarray:
+    """Log-probability of every (query, measurement, query, measurement)."""
+    answers = counts_of(table)
+    chooser, queries = Chooser(answers, choice), OnUniverse(ASKED)
+    every = np.arange(len(ASKED))
+    shrink = math.exp(-1.0 / scale)
+
+    def choices(state: Weights) -> np.ndarray:
+        logs = log_weights(chooser.weigh(queries.answers(state.distribution), every))[::2]
+        return logs - np.logaddexp.reduce(logs)
+
+    def noise(query: int) -> np.ndarray:
+        away = np.abs(MEASURED - answers.counts[query])
+        return math.log((1.0 - shrink) / (1.0 + shrink)) - away / scale
+
+    start = Weights.uniform(ASKED)
+    found = []
+    for first, chance in enumerate(choices(start)):
+        for measured, likely in zip(MEASURED, noise(first), strict=True):
+            state = start.learn(first, measured / ROWS, queries, TWO_ROUNDS.passes)
+            for second, further in enumerate(choices(state)):
+                found.append(chance + likely + further + noise(second))
+    return np.concatenate(found)
+
+
+def neighbours() -> list[tuple[int, int]]:
+    return [
+        (i, j)
+        for i, one in enumerate(TABLES)
+        for j, other in enumerate(TABLES)
+        if sum(min(one.count(x), other.count(x)) for x in range(4)) == ROWS - 1
+    ]
+
+
+def worst_loss(choice: float, scale: float) -> float:
+    logs = [log_transcripts(table, choice, scale) for table in TABLES]
+    return max(float(np.max(logs[i] - logs[j])) for i, j in neighbours())
+
+
+EPSILON = 8.0  # large, so that the normaliser of a choice moves little: close to the bound
+
+
+def test_no_transcript_tells_neighbours_apart_by_more_than_stated() -> None:
+    rates = Rates.of(EPSILON, ROWS, TWO_ROUNDS)
+    assert rates.epsilon <= EPSILON * (1.0 + 1e-12)
+    worst = worst_loss(rates.choice, rates.scale)
+    assert 0.75 * rates.epsilon <= worst <= rates.epsilon * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(("choice", "scale"), [(2.0, 1.0), (1.0, 0.5)])
+def test_mistakes_of_a_factor_of_two_are_caught(choice: float, scale: float) -> None:
+    rates = Rates.of(EPSILON, ROWS, TWO_ROUNDS)
+    assert worst_loss(choice * rates.choice, scale * rates.scale) > 1.05 * rates.epsilon
+
+
+def test_the_range_of_a_choice_is_exactly_what_is_charged() -> None:
+    rates = Rates.of(1.0, ROWS, TWO_ROUNDS)
+    every = np.arange(len(ASKED))
+    charged = 2.0 * rates.choice + float(rounding_charge(rates.choice * ROWS))
+    widest = 0.0
+    for played in np.random.default_rng(0).random((20, len(ASKED))).round():
+        logs = [
+            log_weights(Chooser(counts_of(t), rates.choice).weigh(played, every))[::2]
+            for t in TABLES
+        ]
+        widest = max(widest, *(float(np.ptp(logs[i] - logs[j])) for i, j in neighbours()))
+    assert 2.0 * rates.choice * (1.0 - 1e-9) <= widest <= charged
+
+
+def test_the_choice_is_drawn_as_it_is_weighed() -> None:
+    answers = Answers(np.array([0, 3, 5]), 10)
+    chooser = Chooser(answers, 0.3)
+    played = np.array([0.5, 0.3, 0.1])
+    expected = np.exp(0.3 * np.abs(answers.counts - 10 * played))
+    source = SeededSource(3)
+    drawn = [chooser.choose(played, np.arange(3), source) for _ in range(6000)]
+    found = np.bincount(drawn, minlength=3) / len(drawn)
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=0.025)
+
+
+# The error
+
+
+def wide(bits: int, rows: int, queries: int) -> tuple[np.ndarray, Workload, Answers]:
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(bits)))
+    workload = random_marginals(schema, 3, queries, seed=2)
+    random = np.random.default_rng(1)
+    level = random.normal(size=(rows, 1))
+    table = (random.normal(size=(rows, bits)) + level > random.normal(size=bits)).astype(np.int32)
+    matches = np.zeros(queries, dtype=np.int32)
+    for record in table:
+        add_matches(workload, record, matches)
+    return table, workload, Answers(matches.astype(np.int64), rows)
+
+
+def twin(
+    workload: Workload, answers: Answers, epsilon: float, rounds: int, seed: int
+) -> np.ndarray:
+    """MWEM from its pseudo-code, over an explicit list of all records."""
+    random = np.random.default_rng(seed)
+    bits = len(workload.schema)
+    records = np.array(list(np.ndindex(*(2,) * bits)), dtype=np.int32)
+    value = np.zeros((len(workload), len(records)))
+    for column, record in enumerate(records):
+        matches = np.zeros(len(workload), dtype=np.int32)
+        add_matches(workload, record, matches)
+        value[:, column] = matches
+    n = answers.rows
+    weights = np.full(len(records), n / len(records))
+    total = np.zeros(len(records))
+    for _ in range(rounds):
+        total += weights
+        score = np.abs(value @ weights - answers.counts)
+        chance = np.exp(epsilon / (2 * rounds) * (score - score.max()) / 2)
+        query = random.choice(len(workload), p=chance / chance.sum())
+        measured = answers.counts[query] + random.laplace(0.0, 2 * rounds / epsilon)
+        step = value[query] * (measured - value[query] @ weights) / (2 * n)
+        weights = weights * np.exp(step)
+        weights *= n / weights.sum()
+    return value @ (total / rounds) / n
+
+
+def test_error_is_that_of_the_plain_twin() -> None:
+    _, workload, answers = wide(10, 2000, 400)
+    truth = answers.counts / answers.rows
+    ours, theirs = [], []
+    for seed in range(8):
+        fitted = Mwem.fit(
+            answers, workload, epsilon=2.0, source=SeededSource(seed), settings=Settings(rounds=10)
+        )
+        for answered, kept in (
+            (fitted.answers(workload), ours),
+            (twin(workload, answers, 2.0, 10, seed), theirs),
+        ):
+            error = np.abs(answered - truth)
+            kept.append((error.max(), error.mean()))
+    np.testing.assert_allclose(np.mean(ours, axis=0), np.mean(theirs, axis=0), rtol=0.1)
+
+
+def test_improvements_improve() -> None:
+    _, workload, answers = wide(10, 2000, 400)
+    truth = answers.counts / answers.rows
+
+    def error(settings: Settings) -> float:
+        fitted = Mwem.fit(answers, workload, epsilon=5.0, source=SeededSource(4), settings=settings)
+        return float(np.abs(fitted.answers(workload) - truth).mean())
+
+    assert error(IMPROVED) < 0.5 * error(Settings())
+
+
+def test_answers_on_the_universe_are_those_of_every_record(schema: Schema) -> None:
+    queries = ["sex=Male & age>=50", "parity(smoker, grade=mid)", "grade!=mid & smoker=1 & rate<1"]
+    workload = Workload.of([parse(q, schema) for q in queries], schema)
+    shape = tuple(int(s) for s in schema.sizes)
+    distribution = np.random.default_rng(0).random(shape)
+    distribution /= distribution.sum()
+    expected = np.zeros(len(workload))
+    for record in np.ndindex(*shape):
+        matches = np.zeros(len(workload), dtype=np.int32)
+        add_matches(workload, np.array(record, dtype=np.int32), matches)
+        expected += distribution[record] * matches
+    on_universe = OnUniverse(workload)
+    np.testing.assert_allclose(on_universe.answers(distribution), expected)
+    for query in range(len(workload)):
+        held = np.broadcast_to(on_universe.indicator(query), shape)
+        assert set(np.unique(held)) <= {0.0, 1.0}
+        assert (held * distribution).sum() == pytest.approx(expected[query])
+
+
+# Refusals
+
+
+def test_a_universe_that_does_not_fit_is_refused_before_anything_is_made() -> None:
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(235)))
+    workload = random_marginals(schema, 3, 10)
+    answers = Answers(np.zeros(10, dtype=np.int64), 100)
+    with pytest.raises(ParameterError, match=r"about 10\^70.* entries .* over the limit of"):
+        Mwem.fit(answers, workload, epsilon=1.0, source=SystemSource())
+
+
+@pytest.mark.parametrize(
+    "bad", [{"rounds": 0}, {"output": "median"}, {"share": 1.0}, {"passes": -1}]
+)
+def test_settings_out_of_range_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        Settings(**bad)
+
+
+def test_without_repeats_no_query_is_measured_twice() -> None:
+    _, workload, answers = wide(5, 200, 30)
+    settings = Settings(rounds=20, repeats=False)
+    fitted = Mwem.fit(answers, workload, epsilon=50.0, source=SeededSource(0), settings=settings)
+    chosen = [query for query, _ in fitted.measured]
+    assert len(set(chosen)) == len(chosen) == 20

@@ -1,0 +1,111 @@
+"""What every baseline promises, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dualquery.baselines.baseline import Baseline
+from dualquery.baselines.independent import Independent
+from dualquery.baselines.mwem import IMPROVED, Mwem
+from dualquery.baselines.perturbation import Gaussian, Laplace
+from dualquery.baselines.product import Uniform, Zeros
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sources import SeededSource, SystemSource
+from dualquery.queries.counting import Answers, count
+from dualquery.queries.generators import parities, random_marginals
+from dualquery.queries.workload import Workload
+from dualquery.records import Records
+from dualquery.schema import Schema
+from dualquery.table import open_table
+
+EPSILON, DELTA = 2.0, 1e-4
+
+
+class Given:
+    """A table, its schema, a workload of both kinds, and the counts."""
+
+    def __init__(self, rows: pa.Table, schema: Schema) -> None:
+        self.table, self.schema = open_table(rows), schema
+        self.workload: Workload = random_marginals(schema, 3, 40) + parities(schema, 2, 20)
+        packed = Records.pack(self.table, schema, self.workload.literals)
+        self.answers: Answers = count(packed, self.workload)
+
+
+def per_query(kind: type[Laplace | Gaussian], given: Given, seed: int) -> Baseline:
+    return kind.fit(
+        given.answers, given.workload,
+        epsilon=EPSILON, delta=DELTA, generator=np.random.default_rng(seed),
+    )  # fmt: skip
+
+
+def independent(given: Given, seed: int) -> Baseline:
+    return Independent.fit(
+        given.table, given.schema, epsilon=EPSILON, delta=DELTA,
+        neighbours=Neighbours.REPLACE_ONE, generator=np.random.default_rng(seed),
+    )  # fmt: skip
+
+
+def mwem(given: Given, seed: int) -> Baseline:
+    return Mwem.fit(given.answers, given.workload, epsilon=EPSILON, source=SeededSource(seed))
+
+
+def improved(given: Given, seed: int) -> Baseline:
+    return Mwem.fit(
+        given.answers, given.workload, epsilon=EPSILON, source=SystemSource(), settings=IMPROVED
+    )
+
+
+MAKERS: dict[str, Callable[[Given, int], Baseline]] = {
+    "zeros": lambda given, seed: Zeros(),
+    "uniform": lambda given, seed: Uniform(),
+    "independent": independent,
+    "laplace": lambda given, seed: per_query(Laplace, given, seed),
+    "gaussian": lambda given, seed: per_query(Gaussian, given, seed),
+    "mwem": mwem,
+    "mwem, improved": improved,
+}
+
+
+@pytest.fixture(scope="module")
+def given(rows: pa.Table, schema: Schema) -> Given:
+    return Given(rows, schema)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_answers_are_shares(name: str, given: Given) -> None:
+    made = MAKERS[name](given, 1)
+    answers = made.answers(given.workload)
+    assert answers.dtype == np.float64
+    assert answers.shape == (len(given.workload),)
+    assert np.all((answers >= 0.0) & (answers <= 1.0 + 1e-12))
+    np.testing.assert_array_equal(answers, made.answers(given.workload))
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_statement_is_within_the_budget_and_honest(name: str, given: Given) -> None:
+    made = MAKERS[name](given, 1)
+    cost = made.privacy
+    assert made.name == name.split(",")[0]
+    assert 0.0 <= cost.epsilon <= EPSILON
+    assert cost.delta in (0.0, DELTA)
+    assert cost.private == (name in ("zeros", "uniform", "mwem, improved"))
+    assert cost.to_dict()["private"] is cost.private
+    assert cost.caveat in cost.text()
+    assert ("reads no data" in cost.text()) == (cost.epsilon == 0.0)
+
+
+@pytest.mark.parametrize("name", ["zeros", "uniform", "independent", "laplace", "gaussian", "mwem"])
+def test_a_seed_repeats(name: str, given: Given) -> None:
+    first, second = (MAKERS[name](given, 5).answers(given.workload) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", ["independent", "laplace", "gaussian", "mwem, improved"])
+def test_what_reads_data_beats_what_does_not(name: str, given: Given) -> None:
+    truth = given.answers.counts / given.answers.rows
+    error = np.abs(MAKERS[name](given, 2).answers(given.workload) - truth).mean()
+    assert error < np.abs(Zeros().answers(given.workload) - truth).mean()
