@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,8 @@ from dualquery.errors import DualQueryError, ParameterError, QueryError
 from dualquery.frames import FrameStyle
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import play
-from dualquery.game.plan import Plan, make_plan
+from dualquery.game.model_player import ModelPlayer
+from dualquery.game.plan import Plan, Player, default_player, make_plan
 from dualquery.game.record_player import Free, RecordPlayer
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
@@ -28,9 +29,13 @@ from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.actions import Actions
 from dualquery.queries.generators import random_marginals, read_workload
+from dualquery.queries.probes import with_probes
 from dualquery.queries.workload import Workload
+from dualquery.refit.schedule import Schedule
 from dualquery.release.directory import check_free
+from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
 from dualquery.schema import Schema
 from dualquery.schema_files import schema_to_dict
@@ -51,10 +56,12 @@ class DualQuery:
 
     Mechanism settings decide what the release promises: `epsilon`, `delta`, `neighbours`,
     `accountant`, the public reference size `rows` (add-remove only), and `seed`, which makes
-    a run repeatable and therefore NOT PRIVATE. The rest sets accuracy and speed: `rounds`,
-    `samples`, `eta` (left out: planned from public quantities), the `queries` random k-way
-    marginals used when `fit` gets no workload, the `oracle` (a name or your own), what `free` attributes take,
-    and the `engine` (local, or dask with the address of a `scheduler`), which changes no result.
+    a run repeatable and therefore NOT PRIVATE. The rest sets accuracy and speed: who plays
+    (`player`: a fitted model, or the paper's record a round), whether a model is fitted to the draws
+    at the end (`refit`), `rounds`, `samples`, `eta` (left out: planned from public quantities), the
+    `queries` random k-way marginals used when `fit` gets no workload, the record player's `oracle`
+    (a name or your own) and what `free` attributes take in its records, and the `engine` (local,
+    or dask with the address of a `scheduler`), which changes no result.
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
     the table, the workload and the oracle, provided the schema was declared without the table.
@@ -66,6 +73,8 @@ class DualQuery:
     accountant: str = "gaussian"
     rows: int | None = None
     seed: int | None = None
+    player: str | None = None
+    refit: bool = True
     rounds: int | None = None
     samples: int | None = None
     eta: float | None = None
@@ -102,21 +111,28 @@ class DualQuery:
         self._check()
         source = open_table(table)
         schema = source.bind(schema)
-        queries = self._workload(schema, workload)
+        asked = self._workload(schema, workload)
+        player = self._player(schema)
+        actions = with_probes(asked) if player is Player.MODEL else Actions.plain(asked)
+        schedule = Schedule.for_schema(schema)
         with open_engine(self.engine, self.scheduler) as engine:
             progress("counting queries", 0, 0)
-            answers = engine.count(source, queries, _choice(OutOfDomain, self.out_of_domain))
+            treatment = _choice(OutOfDomain, self.out_of_domain)
+            answers = engine.count(source, actions.queries, treatment)
             plan = self.plan(answers.rows, schema)
-            source_of_draws = source_for(self.seed)
-            player = RecordPlayer(
-                queries, self._oracle(), free=_choice(Free, self.free), clock=clock
+            parameters = self._parameters(plan, schedule, asked)
+            data_player: Any = (
+                ModelPlayer(actions, schedule, plan.rounds, clock=clock)
+                if player is Player.MODEL
+                else RecordPlayer(asked, self._oracle(), free=_choice(Free, self.free), clock=clock)
             )
-            with closing(self._journal(directory, resume, schema, queries, plan)) as journal:
+            source_of_draws = source_for(self.seed)
+            with closing(_journal(directory, resume, actions, parameters)) as journal:
                 if ledger is not None:
                     identity = _reserve(ledger, journal, plan, source_of_draws.private)
                 _, transcript = play(
-                    engine.query_player(queries, answers, plan.budget.rows),
-                    engine.data_player(player),
+                    engine.query_player(actions, answers, plan.budget.rows),
+                    engine.data_player(data_player),
                     plan.temperatures,
                     plan.draws,
                     source_of_draws,
@@ -133,14 +149,8 @@ class DualQuery:
             accountant=self.accountant,
             private=source_of_draws.private,
         )
-        return Release(
-            schema,
-            queries,
-            transcript,
-            privacy,
-            self._parameters(plan, queries),
-            FrameStyle.of(table),
-        )
+        made = Release(schema, actions, transcript, privacy, parameters, style=FrameStyle.of(table))
+        return refitted(made, progress) if self.refit or player is Player.MODEL else made
 
     def release(
         self,
@@ -191,7 +201,14 @@ class DualQuery:
             Neighbours.parse(self.neighbours),
             self.accountant,
         )
-        return make_plan(budget, schema, rounds=self.rounds, samples=self.samples, eta=self.eta)
+        return make_plan(
+            budget,
+            schema,
+            player=self._player(schema),
+            rounds=self.rounds,
+            samples=self.samples,
+            eta=self.eta,
+        )
 
     def _reference(self, rows: int) -> int:
         if Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE:
@@ -215,6 +232,8 @@ class DualQuery:
         self._reference(1)
         self._oracle()
         check_engine(self.engine, self.scheduler)
+        if self.player is not None:
+            _choice(Player, self.player)
         _choice(Free, self.free)
         _choice(OutOfDomain, self.out_of_domain)
 
@@ -237,28 +256,13 @@ class DualQuery:
     def _query_count(self) -> int:
         return DEFAULT_QUERIES if self.queries is None else self.queries
 
-    def _journal(
-        self,
-        directory: str | Path | None,
-        resume: bool,
-        schema: Schema,
-        workload: Workload,
-        plan: Plan,
-    ) -> Journal | NoJournal:
-        if directory is None:
-            return NoJournal()
-        described = json.dumps(schema_to_dict(schema), sort_keys=True)
-        run = {
-            "schema": hashlib.sha256(described.encode()).hexdigest(),
-            "workload": workload.fingerprint,
-            **self._parameters(plan, workload),
-        }
-        open_journal = Journal.resume if resume else Journal.create
-        return open_journal(Path(directory), run)
+    def _player(self, schema: Schema) -> Player:
+        return default_player(schema) if self.player is None else _choice(Player, self.player)
 
-    def _parameters(self, plan: Plan, workload: Workload) -> dict[str, Any]:
+    def _parameters(self, plan: Plan, schedule: Schedule, workload: Workload) -> dict[str, Any]:
+        records = plan.player is Player.RECORD
         return {
-            "player": plan.player,
+            "player": str(plan.player),
             "table_size": plan.budget.rows,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -268,10 +272,26 @@ class DualQuery:
             "samples": plan.samples,
             "eta": plan.eta,
             "queries": len(workload),
-            "oracle": self._oracle().name if callable(self.oracle) else self.oracle,
-            "free": self.free,
+            "oracle": self._oracle().name if records else None,
+            "free": self.free if records else None,
+            "training": asdict(schedule),
             "seed": self.seed,
         }
+
+
+def _journal(
+    directory: str | Path | None, resume: bool, actions: Actions, parameters: dict[str, Any]
+) -> Journal | NoJournal:
+    if directory is None:
+        return NoJournal()
+    described = json.dumps(schema_to_dict(actions.queries.schema), sort_keys=True)
+    run = {
+        "schema": hashlib.sha256(described.encode()).hexdigest(),
+        "workload": actions.queries.fingerprint,
+        **parameters,
+    }
+    open_journal = Journal.resume if resume else Journal.create
+    return open_journal(Path(directory), run)
 
 
 def _reserve(ledger: str | Path, journal: Journal | NoJournal, plan: Plan, private: bool) -> str:
