@@ -69,7 +69,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             if not found:
                 continue
             ours = round(mean(found, "rounds"))
-            theirs = f"T = {rounds}" if accountant == "advanced" else "–"
+            theirs = f"T = {rounds} by its formula" if accountant == "advanced" else "–"
             made.append(
                 Claim(
                     f"{name}, ε = 1, η = 2, s = 1000: rounds by the {accountant} accountant",
