@@ -29,7 +29,7 @@ class Annealing:
 
     The budget is counted in sweeps, not in seconds, so that a seeded run repeats. Small
     parts do best with many short runs, large ones with few long ones: without `sweeps` a
-    run has one sweep for every six slots of its part, within 25 and 300, and a part gets
+    run has one sweep for every six slots of its part, within 25 and 100, and a part gets
     as many of its `runs` as fit into 2400 sweeps. It is done early when `agree` runs from
     random starts end at the same best value.
     """
@@ -50,12 +50,14 @@ class Annealing:
         if not 0 < self.cold <= self.hot:
             raise ParameterError(f"Expected 0 < cold={self.cold} <= hot={self.hot}")
 
-    def schedule(self, slots: int) -> tuple[int, int]:
-        """How many runs of how many sweeps a part with so many slots gets."""
+    def schedule(self, slots: int) -> tuple[int, int, float]:
+        """How many runs of how many sweeps, from which heat, a part of that size gets."""
+        # Few variables carry heavy scores, so small parts need more heat to come loose.
+        heat = max(self.hot if slots < 600 else 0.6 * self.hot, self.cold)
         if self.sweeps is not None:
-            return self.runs, self.sweeps
-        sweeps = min(max(slots // 6, 25), 300)
-        return min(self.runs, 2400 // sweeps), sweeps
+            return self.runs, self.sweeps, heat
+        sweeps = min(max(slots // 6, 25), 100)
+        return min(self.runs, 2400 // sweeps), sweeps, heat
 
     @property
     def name(self) -> str:
@@ -95,7 +97,7 @@ def anneal_parts(
         state = search_state(rest)
         widths = np.diff(rest.first)
         for part in reduction.parts:
-            runs, sweeps = budget.schedule(int(widths[part.variables].sum()))
+            runs, sweeps, heat = budget.schedule(int(widths[part.variables].sum()))
             if rest.parity[part.terms].any():
                 start_parities(rest, part, slots)
             _kernels.anneal(
@@ -105,7 +107,7 @@ def anneal_parts(
                 starts,
                 runs,
                 sweeps,
-                budget.hot,
+                heat,
                 budget.cold,
                 part.most(rest),
                 budget.agree,

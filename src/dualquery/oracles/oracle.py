@@ -72,6 +72,8 @@ def respond(
     """
     best, best_value = None, -1
     for candidate in [*candidates, problem.defaults]:
+        if candidate is problem.defaults and best is not None:
+            break
         record = np.array(candidate, dtype=np.int32)
         if not problem.valid(record):
             if problem.constraints is None or not in_domain(problem, record):

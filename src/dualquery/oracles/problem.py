@@ -46,18 +46,35 @@ class Problem:
         constraints: Constraints | None = None,
     ) -> Self:
         """The problem of the draws (queries[i], signs[i]), repeats included."""
+        from dualquery.oracles import _kernels
+
         drawn = np.asarray(queries, dtype=np.int64)
         sides = np.asarray(signs, dtype=np.int64)
         if drawn.shape != sides.shape or drawn.ndim != 1:
             raise ParameterError(
                 f"Expected one sign per drawn query, found {drawn.shape} and {sides.shape}"
             )
-        chosen, place = np.unique(drawn, return_inverse=True)
-        weights = np.bincount(place, weights=sides, minlength=len(chosen)).astype(np.int64)
-        kept = weights != 0
+        if len(drawn) and not 0 <= drawn.min() <= drawn.max() < len(workload):
+            raise ParameterError(
+                f"Expected queries from 0 to {len(workload) - 1}, "
+                f"found {drawn.min()} and {drawn.max()}"
+            )
+        if len(sides) and not np.array_equal(np.abs(sides), np.ones_like(sides)):
+            raise ParameterError("Expected signs of -1 or 1")
+        # Counting into scratch arrays instead of sorting: this runs in every round.
+        chosen, weights = _kernels.collect(drawn, sides, len(workload))
+        start, terms, used = _kernels.gather(
+            chosen, workload.start, workload.terms, len(workload.literals)
+        )
         return cls(
-            workload.take(chosen[kept]),
-            weights[kept],
+            Workload(
+                workload.schema,
+                workload.literals.take(used),
+                start,
+                terms,
+                workload.is_parity[chosen],
+            ),
+            weights,
             int(np.count_nonzero(sides < 0)),
             len(drawn),
             workload.schema.defaults if defaults is None else defaults,
