@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,10 @@ from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.actions import Actions
 from dualquery.queries.generators import random_marginals
 from dualquery.queries.query import Query
+from dualquery.refit.mixture import Mixture
 from dualquery.release.release import Release
 from dualquery.schema import Attribute, Schema
 from dualquery.transcript import Move, Round, Transcript
@@ -79,34 +79,23 @@ def made_release(
         private=private,
     )
     parameters = {"player": "record", "rounds": rounds, "samples": 30, "eta": 2.0, "seed": None}
-    return Release(schema, workload, Transcript(tuple(turns)), privacy, parameters)
+    return Release(schema, Actions.plain(workload), Transcript(tuple(turns)), privacy, parameters)
 
 
-@dataclass(frozen=True, eq=False)
-class WithModel:
-    """A release that answers from a mixture: the attributes a page asks for."""
-
-    base: Release
-    model: Any
-    source: str = "model"
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.base, name)
-
-
-def with_mixture(base: Release, components: int, seed: int = 1) -> WithModel:
+def with_mixture(base: Release, components: int, seed: int = 1) -> Release:
+    """The release with a random model."""
     random = np.random.default_rng(seed)
     parts = []
     for size in base.schema.sizes:
         logits = 3.0 * random.normal(size=(int(size), components))
         parts.append(np.exp(logits) / np.exp(logits).sum(axis=0))
     weights = random.dirichlet(np.ones(components))
-    model = SimpleNamespace(weights=weights, tables=np.concatenate(parts))
-    return WithModel(base, model)
+    return base.with_model(Mixture(base.schema, weights, np.concatenate(parts)))
 
 
-def mixture_answer(release: WithModel, query: Query) -> float:
+def mixture_answer(release: Release, query: Query) -> float:
     """The answer of a mixture, by its definition."""
+    assert release.model is not None
     start = np.concatenate([[0], np.cumsum(release.schema.sizes)])
     total = 0.0
     for k, weight in enumerate(release.model.weights):

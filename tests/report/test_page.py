@@ -126,6 +126,13 @@ def test_a_model_player_leaves_no_notes(schema: Schema) -> None:
     assert "How sharply queries were drawn" in text
 
 
+def test_a_model_player_tells_its_likelihood(schema: Schema) -> None:
+    release = made_release(schema, notes=False)
+    for number, one in enumerate(release.transcript):
+        one.move.notes["log_likelihood"] = -100.0 * (number + 1)
+    assert "Fit of the model" in " ".join(read(render_page(release)).text)
+
+
 def test_pages_are_light() -> None:
     """235 bits and 128 components below 1.5 MB; 17,770 columns below 5 MB, whatever answers."""
     census = with_mixture(made_release(wide_schema(235), 60), 128)

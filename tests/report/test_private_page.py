@@ -66,7 +66,7 @@ def test_the_worst_queries_come_first(schema: Schema, rows: pa.Table) -> None:
 def test_hostile_names_stay_text_there_too() -> None:
     schema = hostile_schema()
     random = np.random.default_rng(2)
-    table = decode(random.integers(0, schema.sizes, (200, len(schema)), np.int32), schema)
+    table = decode(random.integers(0, schema.sizes, (2000, len(schema)), np.int32), schema)
     release = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=200).fit(table, schema=schema)
     page = render_evaluation(evaluate(release, table), release.privacy)
     assert not {"script", "img"} & {tag for tag, _ in read(page).seen}

@@ -61,7 +61,7 @@ def heat(
     )
 
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 240, 56, 14, 12, 40
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 240, 70, 14, 12, 40
 
 
 class Axes:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from dualquery.report.charts import Axes, legend
 from dualquery.transcript import Transcript
-
-LIKELIHOODS = ("log_likelihood", "likelihood")
-"""Notes a model player may leave about its fit, in the order of preference."""
 
 
 def course(transcript: Transcript) -> str:
@@ -66,16 +65,18 @@ def _satisfaction(transcript: Transcript) -> str:
 
 
 def _likelihood(transcript: Transcript) -> str:
-    for name in LIKELIHOODS:
-        rounds, values = _noted(transcript, name)
-        if len(values) > 1:
-            axes = _line(rounds, values)
-            return _figure(
-                "Fit of the model",
-                "The log-likelihood of the draws under the model, after each round.",
-                axes.svg("Log-likelihood by round", "round", "log-likelihood"),
-            )
-    return ""
+    rounds, values = _noted(transcript, "log_likelihood")
+    if len(values) < 2:
+        return ""
+    drawn = np.cumsum(transcript.draw_counts)
+    means = [v / max(int(drawn[int(r) - 1]), 1) for r, v in zip(rounds, values, strict=True)]
+    axes = _line(rounds, means)
+    return _figure(
+        "Fit of the model",
+        "The mean log-likelihood of all draws so far under the model, after each round: the "
+        "higher, the better it explains what was drawn.",
+        axes.svg("Mean log-likelihood of a draw, by round", "round", "log-likelihood"),
+    )
 
 
 def _seconds(transcript: Transcript) -> str:

@@ -104,10 +104,8 @@ class MixtureSource:
 
 def source_of(release: Release) -> Source:
     """What `release.answer` uses: the model where there is one, else the records."""
-    model = getattr(release, "model", None)
-    if model is not None:
-        weights = np.asarray(model.weights, dtype=np.float64)
-        return MixtureSource(release.schema, weights, model.tables)
+    if release.model is not None:
+        return MixtureSource(release.schema, release.model.weights, release.model.tables)
     return RecordSource(release.schema, release.records)
 
 
@@ -126,7 +124,7 @@ def joint(source: Source, first: int, second: int) -> Floats:
 def most_drawn(release: Release) -> npt.NDArray[np.int64]:
     """Attributes in the order of how often a drawn query named them, then as declared."""
     drawn = np.concatenate([one.draws.queries for one in release.transcript])
-    workload = release.workload.take(np.asarray(drawn, dtype=np.int64))
+    workload = release.actions.queries.take(np.asarray(drawn, dtype=np.int64))
     named = workload.literals.attribute[workload.terms >> 1]
     counts = np.bincount(named, minlength=len(release.schema))
     return np.argsort(-counts, kind="stable")

@@ -31,6 +31,7 @@ PARAMETERS = {
     "queries": "queries of the workload",
     "oracle": "how records were found that satisfy the draws",
     "free": "what attributes take that no draw names",
+    "training": "how the model was fitted to the draws",
     "seed": "set for experiments only, which are not private",
 }
 
@@ -145,6 +146,7 @@ def parameter_table(parameters: dict[str, Any]) -> str:
         f'<tr><th scope="row"><code>{escape(str(name))}</code></th><td>{escape(_shown(value))}</td>'
         f'<td class="muted">{escape(PARAMETERS.get(str(name), ""))}</td></tr>'
         for name, value in parameters.items()
+        if value is not None or name == "seed"  # what does not apply is left out
     )
     return (
         '<table class="plain"><thead><tr><th scope="col">name</th><th scope="col">value</th>'
@@ -159,4 +161,6 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)
