@@ -14,6 +14,7 @@ from dualquery.experiments.store import Row, Store
 from dualquery.experiments.summary import claims_table, means_table
 
 MACHINE = "machine.json"
+QUICK = " Quick sizes, to see that everything runs: the figures do not compare with the paper's."
 
 
 def record_machine(out: Path, name: str) -> None:
@@ -71,7 +72,7 @@ def _section(experiment: Experiment, rows: list[Row], quick: bool, level: int) -
     stem = file_stem(experiment.name, quick)
     parts = [
         f"{'#' * level} {experiment.title}{' (quick)' if quick else ''}",
-        experiment.about,
+        experiment.about + (QUICK if quick else ""),
         f"![{experiment.title}]({stem}.png)",
     ]
     claims = experiment.claims(rows)

@@ -123,10 +123,20 @@ def run(
         return play_records(bench, bench.workload, spend, game, seed, progress)
     if name == "refit":
         rounds = allowed_rounds(spend, bench.rows, game)
-        fixed = {"rounds": rounds, "samples": game.samples, "eta": game.eta}
-        return fit_estimator(bench, spend, seed, progress, player="record", refit=True, **fixed)
+        return fit_estimator(
+            bench,
+            spend,
+            seed,
+            progress,
+            player="record",
+            refit=True,
+            rounds=rounds,
+            samples=game.samples,
+            eta=game.eta,
+            free=bench.source.free,
+        )
     if name == "model":
-        return fit_estimator(bench, spend, seed, progress, player="model")
+        return fit_estimator(bench, spend, seed, progress, player="model", refit=True)
     begun = time.perf_counter()
     found = baseline(name, bench, spend, seed, progress)
     return Outcome(found.answers(bench.workload), time.perf_counter() - begun)
@@ -185,7 +195,7 @@ def fit_estimator(
     parameters = made.parameters
     return Outcome(
         np.clip(made.answers(), 0.0, 1.0),
-        max(0.0, clock.seconds - bench.counting_seconds),
+        clock.seconds,
         parameters.get("eta") or "",
         parameters.get("samples") or "",
         parameters.get("rounds") or "",
@@ -193,24 +203,28 @@ def fit_estimator(
 
 
 class _Clock:
-    """Times a fit without reading the table."""
+    """Times the game and what follows it, from the rounds as they are reported.
+
+    Reading and counting come before the first report and are left out; the first round, which
+    no report begins, is taken to last as long as the others.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._begun = time.perf_counter()
-        self._reading_since: float | None = None
-        self._left_out = 0.0
+        self._rounds: list[tuple[int, float]] = []
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.perf_counter()
-        if self._reading_since is not None:
-            self._left_out += now - self._reading_since
-        self._reading_since = now if stage.startswith("reading") else None
+        if stage == "playing":
+            self._rounds.append((done, time.perf_counter()))
         self._progress(stage, done, total)
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._begun - self._left_out
+        if not self._rounds:
+            return float("nan")
+        (first, begun), (last, ended) = self._rounds[0], self._rounds[-1]
+        one = (ended - begun) / (last - first) if last > first else 0.0
+        return time.perf_counter() - begun + first * one
 
 
 def baseline(name: str, bench: Bench, spend: Spend, seed: int, progress: Progress) -> Baseline:
