@@ -57,11 +57,11 @@ class DualQuery:
     Mechanism settings decide what the release promises: `epsilon`, `delta`, `neighbours`,
     `accountant`, the public reference size `rows` (add-remove only), and `seed`, which makes
     a run repeatable and therefore NOT PRIVATE. The rest sets accuracy and speed: who plays
-    (`player`: a fitted model, or the paper's record a round), whether a model is fitted to the draws
-    at the end (`refit`), `rounds`, `samples`, `eta` (left out: planned from public quantities), the
-    `queries` random k-way marginals used when `fit` gets no workload, the record player's `oracle`
-    (a name or your own) and what `free` attributes take in its records, and the `engine` (local,
-    or dask with the address of a `scheduler`), which changes no result.
+    (`player`: a fitted model, or the paper's record a round), whether a model is fitted to the
+    draws at the end (`refit`), `rounds`, `samples`, `eta` (left out: planned from public
+    quantities), the `queries` random k-way marginals used when `fit` gets no workload, the record
+    player's `oracle` (a name or your own) and what `free` attributes take in its records, and the
+    `engine` (local, or dask with the address of a `scheduler`), which changes no result.
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
     the table, the workload and the oracle, provided the schema was declared without the table.
@@ -150,7 +150,9 @@ class DualQuery:
             private=source_of_draws.private,
         )
         made = Release(schema, actions, transcript, privacy, parameters, style=FrameStyle.of(table))
-        return refitted(made, progress) if self.refit or player is Player.MODEL else made
+        if self.refit:
+            return refitted(made, progress)
+        return refitted(made, steps=0) if player is Player.MODEL else made
 
     def release(
         self,

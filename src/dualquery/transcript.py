@@ -18,10 +18,16 @@ class Move:
 
     `arrays` holds what was played (a `record`, or the parameters of a model) and `notes`
     what is known about it (value, bound, status, seconds); both follow from the draws alone.
+    Arrays whose name begins with an underscore only serve to take up an interrupted game.
     """
 
     arrays: dict[str, npt.NDArray[Any]]
     notes: dict[str, Any]
+
+    def lasting(self) -> Move:
+        """The move without what only an interrupted game needs."""
+        kept = {name: array for name, array in self.arrays.items() if not name.startswith("_")}
+        return Move(kept, self.notes)
 
 
 @dataclass(frozen=True, eq=False)

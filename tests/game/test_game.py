@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from dualquery.errors import ParameterError
 from dualquery.estimator import DualQuery
 from dualquery.game.loop import play
-from dualquery.game.plan import make_plan
+from dualquery.game.plan import Plan, Player, default_player, make_plan
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Free, RecordPlayer
 from dualquery.oracles.registry import oracle
@@ -92,8 +94,11 @@ def test_free_attributes(free: Free) -> None:
     assert set(idle.ravel().tolist()) == expected
 
 
-def test_the_events_of_plan_and_transcript_agree(schema: Schema, rows: pa.Table) -> None:
-    job = DualQuery(epsilon=1.0, delta=1e-3, queries=200, seed=1)
+@pytest.mark.parametrize("player", ["record", "model"])
+def test_the_events_of_plan_and_transcript_agree(
+    schema: Schema, rows: pa.Table, player: str
+) -> None:
+    job = DualQuery(epsilon=1.0, delta=1e-3, queries=200, seed=1, player=player)
     plan = job.plan(rows.num_rows, schema)
     made = job.fit(rows, schema=schema)
     after = Events.of(made.transcript.temperatures, made.transcript.draw_counts, rows.num_rows)
@@ -102,35 +107,72 @@ def test_the_events_of_plan_and_transcript_agree(schema: Schema, rows: pa.Table)
     assert made.privacy.by_accountant == plan.epsilon
 
 
-def test_errors_shrink_with_the_budget(schema: Schema, rows: pa.Table) -> None:
+@pytest.mark.parametrize("settings", [{"player": "record", "refit": False}, {"player": "model"}])
+def test_errors_shrink_with_the_budget(schema: Schema, rows: pa.Table, settings) -> None:
     from dualquery.evaluation import evaluate
 
     found = []
     for epsilon in (0.5, 50.0):
-        job = DualQuery(epsilon=epsilon, delta=1e-3, queries=2000, seed=1)
+        job = DualQuery(epsilon=epsilon, delta=1e-3, queries=2000, seed=1, **settings)
         found.append(evaluate(job.fit(rows, schema=schema), rows).errors.average_error)
     assert found[1] < 0.5 * found[0]
 
 
+@pytest.mark.parametrize("player", list(Player))
 class TestPlan:
-    def test_fewer_rounds_than_samples_allow(self, schema: Schema) -> None:
-        for rows in (200, 5_000, 100_000, 10_000_000):
-            plan = make_plan(Budget(1.0, 1e-6, rows), schema)
-            assert 2 <= plan.rounds <= 400
-            assert plan.samples >= 10
-            assert plan.epsilon["gaussian"] <= 1.0
+    @pytest.mark.parametrize("rows", [200, 5_000, 100_000, 10_000_000])
+    @pytest.mark.parametrize("accountant", ["pure", "advanced", "per-round", "zcdp", "gaussian"])
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+    def test_the_rule_stays_within_any_budget(
+        self, schema: Schema, player: Player, rows: int, accountant: str, epsilon: float
+    ) -> None:
+        budget = Budget(epsilon, 1e-6, rows, accountant=accountant)
+        if rows * epsilon < 5_000:  # may be too little, and then says so
+            with contextlib.suppress(ParameterError):
+                make_plan(budget, schema, player=player)
+            return
+        plan = make_plan(budget, schema, player=player)
+        assert 2 <= plan.rounds <= 400
+        assert plan.samples >= 4
+        assert plan.epsilon[accountant] <= epsilon
+        if accountant == "gaussian":  # and most of it is used
+            assert plan.epsilon[accountant] >= 0.5 * epsilon
 
-    def test_two_of_three(self, schema: Schema) -> None:
+    def test_two_of_three(self, schema: Schema, player: Player) -> None:
         budget = Budget(1.0, 1e-6, 30_000)
-        assert make_plan(budget, schema, rounds=30, samples=100).eta > 0
-        assert make_plan(budget, schema, rounds=30).eta == 2.0
+
+        def costs(rounds: int, samples: int, eta: float) -> float:
+            return Plan(budget, player, rounds, samples, eta).epsilon["gaussian"]
+
+        plan = make_plan(budget, schema, player=player, rounds=30, samples=100)
+        assert costs(30, 100, plan.eta) <= 1.0 < costs(30, 100, plan.eta * 1.0001)
+        plan = make_plan(budget, schema, player=player, rounds=30, eta=3.0)
+        assert costs(30, plan.samples, 3.0) <= 1.0 < costs(30, plan.samples + 1, 3.0)
+        plan = make_plan(budget, schema, player=player, samples=30, eta=3.0)
+        assert costs(plan.rounds, 30, 3.0) <= 1.0 < costs(plan.rounds + 1, 30, 3.0)
+
+    def test_one_or_three(self, schema: Schema, player: Player) -> None:
+        budget = Budget(1.0, 1e-6, 30_000)
+        assert make_plan(budget, schema, player=player, rounds=30).rounds == 30
+        assert make_plan(budget, schema, player=player, samples=30).samples == 30
+        assert make_plan(budget, schema, player=player, eta=3.0).eta == 3.0
+        assert make_plan(budget, schema, player=player, rounds=9, samples=9, eta=1.0).samples == 9
         with pytest.raises(ParameterError, match="more than epsilon=1"):
-            make_plan(budget, schema, rounds=500, samples=1000, eta=9.0)
+            make_plan(budget, schema, player=player, rounds=500, samples=1000, eta=9.0)
 
-    def test_a_budget_too_small_says_what_would_do(self, schema: Schema) -> None:
+    def test_a_budget_too_small_says_what_would_do(self, schema: Schema, player: Player) -> None:
         with pytest.raises(ParameterError, match=r"epsilon=.* would be enough"):
-            make_plan(Budget(1e-4, 1e-6, 50), schema)
+            make_plan(Budget(1e-4, 1e-6, 50), schema, player=player)
 
+
+def test_the_default_player_follows_the_width() -> None:
+    narrow = Schema(tuple(Attribute.binary(f"x{i}") for i in range(10)))
+    assert default_player(narrow) is Player.MODEL
+    wide = Schema(tuple(Attribute.binary(f"x{i}") for i in range(200_000)))
+    assert default_player(wide) is Player.RECORD
+
+
+class TestNeighbours:
     def test_add_remove_needs_a_reference(self, schema: Schema, rows: pa.Table) -> None:
         job = DualQuery(epsilon=1.0, delta=1e-3, neighbours="add-remove")
         with pytest.raises(ParameterError, match="public reference size"):

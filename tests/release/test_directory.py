@@ -17,15 +17,29 @@ from dualquery.privacy.statement import NOT_PRIVATE
 from dualquery.release import directory
 from dualquery.schema import Schema
 
+KINDS = {
+    "records": {"player": "record", "refit": False},
+    "refitted": {"player": "record"},
+    "model": {"player": "model"},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def made(request: pytest.FixtureRequest, schema: Schema, rows: pa.Table) -> dq.Release:
+    job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=500, seed=3, **KINDS[request.param])
+    return job.fit(rows, schema=schema)
+
 
 @pytest.fixture(scope="module")
-def made(schema: Schema, rows: pa.Table) -> dq.Release:
-    return dq.DualQuery(epsilon=1.0, delta=1e-3, queries=500, seed=3).fit(rows, schema=schema)
+def recorded(schema: Schema, rows: pa.Table) -> dq.Release:
+    job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=500, seed=3, **KINDS["records"])
+    return job.fit(rows, schema=schema)
 
 
 def test_the_files(tmp_path, made: dq.Release) -> None:
     out = made.save(tmp_path / "out")
     assert sorted(file.name for file in out.iterdir()) == [
+        *(["model.npz"] if made.model is not None else []),
         "records.parquet",
         "release.json",
         "report.html",
@@ -37,10 +51,12 @@ def test_the_files(tmp_path, made: dq.Release) -> None:
     assert content["package"]["version"] == dq.__version__
     assert content["privacy"]["stamp"] == NOT_PRIVATE
     assert content["parameters"]["rounds"] == len(made.transcript)
-    assert content["oracle"]["rounds"] == len(made.transcript)
+    played = made.transcript.records is not None
+    assert content["oracle"].get("rounds") == (len(made.transcript) if played else None)
+    assert content["source"] == made.source
     assert NOT_PRIVATE in (out / "report.html").read_text()
     records = pq.read_table(out / "records.parquet")
-    assert records.num_rows == len(made.transcript)
+    assert records.num_rows == (len(made.transcript) if played else directory.SHOWN_RECORDS)
     assert records.column_names == list(made.schema.names)
 
 
@@ -50,11 +66,14 @@ def test_reading_back(tmp_path, made: dq.Release) -> None:
     assert again.privacy == made.privacy
     assert again.parameters == made.parameters
     assert list(again.workload) == list(made.workload)
-    np.testing.assert_array_equal(again.records, made.records)
+    assert again.source == made.source
     np.testing.assert_array_equal(again.answers(), made.answers())
     for one, other in zip(again.transcript, made.transcript, strict=True):
         np.testing.assert_array_equal(one.draws.queries, other.draws.queries)
         assert one.move.notes == other.move.notes
+        assert one.move.arrays.keys() == other.move.arrays.keys()
+        for name, array in one.move.arrays.items():
+            np.testing.assert_array_equal(array, other.move.arrays[name])
 
 
 def test_an_unseeded_release_carries_no_stamp(tmp_path, schema: Schema, rows: pa.Table) -> None:
@@ -108,7 +127,8 @@ def test_a_newer_format_is_refused(tmp_path, made: dq.Release) -> None:
         dq.load(out)
 
 
-def test_answers_are_those_of_the_records(made: dq.Release) -> None:
+def test_answers_are_those_of_the_records(recorded: dq.Release) -> None:
+    made = recorded
     query = "smoker=1 & age>=50"
     holds = (made.records[:, 2] == 1) & (made.records[:, 1] >= 3)
     assert made.answer(query) == pytest.approx(holds.mean())
@@ -152,3 +172,27 @@ def test_a_workload_of_ones_own(schema: Schema, rows: pa.Table) -> None:
     other = Schema(schema.attributes[:3])
     with pytest.raises(QueryError, match="another schema"):
         job.fit(rows, schema=schema, workload=dq.all_marginals(other, 1))
+
+
+def test_rows_on_a_condition(made: dq.Release) -> None:
+    sample = made.sample(50, where="smoker=1 & age>=25", seed=1)
+    assert sample.column("smoker").to_pylist() == [1] * 50
+    assert min(sample.column("age").to_pylist()) >= 25
+    with pytest.raises(QueryError, match="no attribute"):
+        made.sample(5, where="nope=1")
+
+
+def test_a_refit_needs_no_table_and_is_the_same_again(tmp_path, recorded: dq.Release) -> None:
+    from dualquery.release.refitting import refitted
+
+    stored = dq.load(recorded.save(tmp_path / "out"))
+    assert stored.source == "records"
+    once, again = refitted(stored), refitted(stored)
+    assert once.source == "model"
+    assert once.privacy == recorded.privacy
+    np.testing.assert_array_equal(once.answers(), again.answers())
+    other = refitted(stored, components=4, steps=10)
+    assert len(other.model.weights) == 4
+    for wrong in ({"components": 0}, {"steps": -1}):
+        with pytest.raises(ParameterError, match="expected"):
+            refitted(stored, **wrong)

@@ -24,6 +24,7 @@ def application() -> typer.Typer:
     from dualquery.cli.ledger import ledger
     from dualquery.cli.plan import plan
     from dualquery.cli.privacy import privacy
+    from dualquery.cli.refit import refit
     from dualquery.cli.release import release
     from dualquery.cli.sample import sample
     from dualquery.cli.schema import schema
@@ -40,6 +41,7 @@ def application() -> typer.Typer:
         schema,
         plan,
         release,
+        refit,
         answer,
         sample,
         evaluate,

@@ -18,6 +18,9 @@ Queries = Annotated[
 K = Annotated[
     int | None, typer.Option("--k", help="Attributes in each random marginal. [default: 3]")
 ]
+Player = Annotated[
+    str | None, typer.Option(help="Who answers the draws: model or record. [default: by width]")
+]
 Rounds = Annotated[int | None, typer.Option(help="Rounds T. [default: planned]")]
 Samples = Annotated[int | None, typer.Option(help="Draws s in each round. [default: planned]")]
 Eta = Annotated[float | None, typer.Option(help="Learning rate η. [default: planned]")]

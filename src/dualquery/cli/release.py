@@ -25,6 +25,10 @@ def release(
     workload: Annotated[
         Path | None, typer.Option(help="A file of queries, one a line, instead of random ones.")
     ] = None,
+    player: options.Player = None,
+    refit: Annotated[
+        bool, typer.Option("--refit/--no-refit", help="Fit a model to the draws at the end.")
+    ] = True,
     rounds: options.Rounds = None,
     samples: options.Samples = None,
     eta: options.Eta = None,
@@ -73,6 +77,8 @@ def release(
         accountant=accountant,
         rows=rows,
         seed=seed,
+        player=player,
+        refit=refit,
         rounds=rounds,
         samples=samples,
         eta=eta,

@@ -14,6 +14,9 @@ def sample(
     directory: options.ReleaseDir,
     rows: Annotated[int, typer.Option(help="How many rows.")],
     out: Annotated[Path, typer.Option(help="The file to write: .csv, .csv.gz or .parquet.")],
+    where: Annotated[
+        str | None, typer.Option(help='Only rows that satisfy a query, e.g. "age>=50".')
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Repeat a sample; sampling needs no privacy.")
     ] = None,
@@ -27,5 +30,5 @@ def sample(
     if out.exists() and not overwrite:
         raise ReleaseError(f"{str(out)!r} exists; choose another name or pass --overwrite")
     release = read_release(directory)
-    write_table(release.sample(rows, seed=seed), out)
+    write_table(release.sample(rows, where=where, seed=seed), out)
     typer.echo(f"{rows} rows from the {release.source} in {out}")

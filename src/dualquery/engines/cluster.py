@@ -26,6 +26,7 @@ from dualquery.game.record_player import Played, RecordPlayer
 from dualquery.privacy.sampler import Draws, draw
 from dualquery.privacy.shards import route
 from dualquery.privacy.sources import RandomSource
+from dualquery.queries.actions import Actions
 from dualquery.queries.counting import Answers
 from dualquery.queries.workload import Workload
 from dualquery.table import ParquetTable, Table
@@ -115,8 +116,8 @@ class DaskEngine:
         counts, rows = _persistently(attempt).open()
         return Answers(counts, rows)
 
-    def query_player(self, workload: Workload, answers: Answers, reference: int) -> QueryPlayer:
-        shards = RemoteShards(self._client, self._run, workload, answers, reference)
+    def query_player(self, actions: Actions, answers: Answers, reference: int) -> QueryPlayer:
+        shards = RemoteShards(self._client, self._run, actions, answers, reference)
         return RemoteQueryPlayer(answers, reference, shards)
 
     def data_player(self, player: Any) -> Any:
@@ -167,11 +168,12 @@ class RemoteShards:
     """
 
     def __init__(
-        self, client: Any, run: str, workload: Workload, answers: Answers, reference: int
+        self, client: Any, run: str, actions: Actions, answers: Answers, reference: int
     ) -> None:
         self._client = client
         self._run = run
-        self._workload = workload
+        workload = self._workload = actions.queries
+        self._offsets = actions.offsets
         self._answers = answers
         self._reference = reference
         homes = sorted(client.nthreads())
@@ -237,6 +239,7 @@ class RemoteShards:
         return Private(
             Birth(
                 self._workload.take(part),
+                self._offsets[part],
                 self._answers.counts[part],
                 self._answers.rows,
                 self._reference,

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 from dualquery.encoding import OutOfDomain
 from dualquery.errors import ParameterError, UnavailableError
 from dualquery.game.query_player import QueryPlayer
+from dualquery.queries.actions import Actions
 from dualquery.queries.counting import Answers
 from dualquery.queries.workload import Workload
 from dualquery.table import Table
@@ -22,7 +23,7 @@ class Engine(Protocol):
         """Exact counts of the workload over the table."""
         ...
 
-    def query_player(self, workload: Workload, answers: Answers, reference: int) -> QueryPlayer:
+    def query_player(self, actions: Actions, answers: Answers, reference: int) -> QueryPlayer:
         """The query player for these counts."""
         ...
 

@@ -41,6 +41,7 @@ class Birth:
     """Everything a shard is made from: enough to make it again where a worker was lost."""
 
     workload: Workload
+    offsets: npt.NDArray[np.float64]
     counts: Counts
     size: int
     reference: int
@@ -54,7 +55,7 @@ class HeldShard:
         self.matches = np.zeros(len(birth.workload), dtype=np.int32)
         self.seen = 0
         self.round = -1
-        self.shard = Shard(len(birth.workload))
+        self.shard = Shard(len(birth.workload), offsets=birth.offsets)
 
     def begin(self, news: Round) -> float | None:
         """Weigh the queries for a round; None where earlier records are missing here."""

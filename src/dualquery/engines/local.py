@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from dualquery.encoding import OutOfDomain
 from dualquery.game.query_player import QueryPlayer
+from dualquery.queries.actions import Actions
 from dualquery.queries.counting import Answers, count
 from dualquery.queries.workload import Workload
 from dualquery.records import Records
@@ -20,8 +21,8 @@ class LocalEngine:
         records = Records.pack(table, workload.schema, workload.literals, out_of_domain)
         return count(records, workload)
 
-    def query_player(self, workload: Workload, answers: Answers, reference: int) -> QueryPlayer:
-        return QueryPlayer(answers, reference)
+    def query_player(self, actions: Actions, answers: Answers, reference: int) -> QueryPlayer:
+        return QueryPlayer(answers, reference, offsets=actions.offsets)
 
     def data_player(self, player: Any) -> Any:
         return player

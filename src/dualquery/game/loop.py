@@ -45,7 +45,7 @@ def step(
         move = data_player.respond(state, temperature, draws)
         journal.write_move(number, move)
     after = data_player.replay(state, temperature, draws, move)
-    return after, Round(temperature, draws, move)
+    return after, Round(temperature, draws, move.lasting())
 
 
 def play(

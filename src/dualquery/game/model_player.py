@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +35,15 @@ class ModelPlayer:
     what could be computed again.
     """
 
-    def __init__(self, actions: Actions, schedule: Schedule, rounds: int) -> None:
+    def __init__(
+        self,
+        actions: Actions,
+        schedule: Schedule,
+        rounds: int,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.clock = clock
         self.actions = actions
         self.schedule = schedule
         self.rounds = rounds
@@ -51,6 +61,7 @@ class ModelPlayer:
         return self._compiled.in_query_order(self._ascent.answers(state.parameters))
 
     def respond(self, state: Fitted, temperature: float, draws: Draws) -> Move:
+        begun = self.clock()
         likelihood = self._likelihood_of(state)
         parameters = state.parameters
         likelihood.add(temperature, draws, self._ascent.answers(parameters))
@@ -62,7 +73,12 @@ class ModelPlayer:
             "_mean": parameters.mean,
             "_square": parameters.square,
         }
-        return Move(arrays, {"log_likelihood": value, "steps": parameters.steps})
+        notes = {
+            "log_likelihood": value,
+            "steps": parameters.steps,
+            "seconds": self.clock() - begun,
+        }
+        return Move(arrays, notes)
 
     def replay(self, state: Fitted, temperature: float, draws: Draws, move: Move) -> Fitted:
         parameters = Parameters(

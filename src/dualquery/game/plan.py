@@ -1,22 +1,72 @@
-"""The plan of a run: rounds, samples and temperatures, from public quantities only."""
+"""The plan of a run: rounds, samples and temperatures, from public quantities only.
+
+The reasons and the measurements behind the rules are in docs/decisions/plan.md.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.errors import ParameterError
+from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.accountants import epsilon_by_accountant
-from dualquery.privacy.calibration import Budget, calibrate, largest_rounds, largest_samples
+from dualquery.privacy.calibration import (
+    MOST_ROUNDS,
+    SCALE_STEP,
+    Budget,
+    calibrate,
+    largest_samples,
+    last_that_fits,
+    too_small,
+)
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.schema import Schema
 
-ETA = 2.0
-FEWEST_ROUNDS, MOST_ROUNDS = 20, 400
-FEWEST_SAMPLES = 10
+Temperatures = npt.NDArray[np.float64]
+
+
+class Player(StrEnum):
+    """Who answers the draws."""
+
+    RECORD = "record"
+    MODEL = "model"
+
+
+FEWEST_DRAWS = 4
+"""A model's rounds are never planned with fewer draws."""
+
+WIDEST_MODEL = 300_000
+"""Codes beyond which a model and its copies, one a round, are too much to keep."""
+
+
+def default_player(schema: Schema) -> Player:
+    """The model, unless the table is so wide that its parameters would not fit."""
+    return Player.MODEL if int(schema.sizes.sum()) <= WIDEST_MODEL else Player.RECORD
+
+
+def temperatures_of(player: Player, eta: float, rounds: int) -> Temperatures:
+    """β_t of every round.
+
+    A record player's answers are means over t−1 records and β_t = η(t−1) is the paper's rule. A
+    model starts out wrong almost everywhere, so its ramp β_t = η·t is entered geometrically, from 5
+    by factors of 1.4: drawing sharply against a model that knows nothing yet would spend the early
+    draws on the same few queries.
+    """
+    if player is Player.RECORD:
+        return record_player_temperatures(eta, rounds)
+    ramp: Temperatures = np.minimum(_entry(rounds), eta * np.arange(1, rounds + 1))
+    return ramp
+
+
+def _entry(rounds: int) -> Temperatures:
+    entry: Temperatures = 5.0 * 1.4 ** np.minimum(np.arange(rounds), 100.0)
+    return entry
 
 
 @dataclass(frozen=True)
@@ -24,14 +74,14 @@ class Plan:
     """What a run will do, fixed before any private row is read."""
 
     budget: Budget
+    player: Player
     rounds: int
     samples: int
     eta: float
-    player: str = "record"
 
     @property
-    def temperatures(self) -> npt.NDArray[np.float64]:
-        return record_player_temperatures(self.eta, self.rounds)
+    def temperatures(self) -> Temperatures:
+        return temperatures_of(self.player, self.eta, self.rounds)
 
     @property
     def draws(self) -> npt.NDArray[np.int64]:
@@ -52,54 +102,145 @@ def make_plan(
     budget: Budget,
     schema: Schema,
     *,
+    player: Player | None = None,
     rounds: int | None = None,
     samples: int | None = None,
     eta: float | None = None,
 ) -> Plan:
     """Fill in what was not given, as large as the budget allows.
 
-    With two of (rounds, samples, eta) given the third is maximal; with all three the budget
-    is checked. With fewer, `eta` is 2, and `samples` follows the width of the table: half a
-    draw per bit of its binary view (between 50 and 2,000), so that a round says something
-    about most of the bits. The rounds then take what the budget allows; where that is
-    fewer than 20 or more than 400, the samples give way instead. The reasons and the
-    measurements are in docs/decisions/plan.md. No private row has a part in it.
+    With two of (rounds, samples, eta) given the third is maximal; with all three the budget is
+    checked; with fewer, the player's rule supplies what is missing. No private row has a
+    part in it.
     """
+    player = default_player(schema) if player is None else player
+    solve = _Solver(budget, player)
     if rounds is not None and samples is not None and eta is not None:
-        plan = Plan(budget, rounds, samples, eta)
-        cost = budget.cost(plan.events)
-        if cost > budget.epsilon:
+        return solve.checked(rounds, samples, eta)
+    given = sum(value is not None for value in (rounds, samples, eta))
+    if given < 2:
+        rule = _record_rule if player is Player.RECORD else _model_rule
+        return rule(solve, schema, rounds, samples, eta)
+    if rounds is None and samples is not None and eta is not None:
+        rounds = solve.rounds(samples, eta)
+    elif samples is None and rounds is not None and eta is not None:
+        samples = solve.samples(rounds, eta)
+    elif eta is None and rounds is not None and samples is not None:
+        eta = solve.eta(rounds, samples)
+    return Plan(budget, player, rounds or 0, samples or 0, eta or 0.0)
+
+
+class _Solver:
+    """Two of (rounds, samples, eta) in, the largest third out."""
+
+    def __init__(self, budget: Budget, player: Player) -> None:
+        self.budget = budget
+        self.player = player
+
+    def events(self, rounds: int, samples: int, eta: float) -> Events:
+        return self.budget.events(temperatures_of(self.player, eta, rounds), samples)
+
+    def checked(self, rounds: int, samples: int, eta: float) -> Plan:
+        cost = self.budget.cost(self.events(rounds, samples, eta))
+        if cost > self.budget.epsilon:
             raise ParameterError(
                 f"rounds={rounds}, samples={samples}, eta={eta:g} cost epsilon={cost:.4g}, "
-                f"more than epsilon={budget.epsilon:g}"
+                f"more than epsilon={self.budget.epsilon:g}"
             )
-        return plan
-    if eta is None and (rounds is None or samples is None):
-        eta = ETA
-    if rounds is None and samples is None:
-        assert eta is not None
-        rounds, samples = _rounds_and_samples(budget, schema, eta)
-        return Plan(budget, rounds, samples, eta)
-    found = calibrate(budget, rounds=rounds, samples=samples, eta=eta)
-    return Plan(budget, found.rounds, found.samples, found.eta)
+        return Plan(self.budget, self.player, rounds, samples, eta)
+
+    def rounds(self, samples: int, eta: float) -> int:
+        if self.player is Player.RECORD:
+            return calibrate(self.budget, samples=samples, eta=eta).rounds
+        positive("eta", eta)
+        self._must_fit(2, whole("samples", samples), eta)
+        return last_that_fits(
+            lambda rounds: self.budget.allows(self.events(rounds, samples, eta)), 2, MOST_ROUNDS
+        )
+
+    def samples(self, rounds: int, eta: float) -> int:
+        positive("eta", eta)
+        whole("rounds", rounds, least=2)
+        return largest_samples(self.budget, temperatures_of(self.player, eta, rounds))
+
+    def eta(self, rounds: int, samples: int) -> float:
+        if self.player is Player.RECORD:
+            return calibrate(self.budget, rounds=rounds, samples=samples).eta
+        low, high = 1e-12, float(_entry(whole("rounds", rounds, least=2))[-1])
+        self._must_fit(rounds, whole("samples", samples), low)
+        if self.budget.allows(self.events(rounds, samples, high)):
+            return high  # the geometric entry is all there is
+        while high > low * (1.0 + SCALE_STEP):
+            middle = float(np.sqrt(low * high))
+            fits = self.budget.allows(self.events(rounds, samples, middle))
+            low, high = (middle, high) if fits else (low, middle)
+        return low
+
+    def _must_fit(self, rounds: int, samples: int, eta: float) -> None:
+        events = self.events(rounds, samples, eta)
+        if not self.budget.allows(events):
+            raise too_small(self.budget, events, f"{rounds} rounds of samples={samples}")
 
 
-def _rounds_and_samples(budget: Budget, schema: Schema, eta: float) -> tuple[int, int]:
-    samples = int(np.clip(schema.bit_counts.sum() // 2, 50, 2000))
+Rule = Callable[[_Solver, Schema, int | None, int | None, float | None], Plan]
+
+
+def _record_rule(
+    solve: _Solver, schema: Schema, rounds: int | None, samples: int | None, eta: float | None
+) -> Plan:
+    """η = 2, half a draw per bit (50 to 2,000), and as many rounds as the budget allows.
+
+    Where that makes fewer than 20 or more than 400 rounds, the samples give way instead.
+    """
+    eta = 2.0 if eta is None else eta
+    if rounds is not None:
+        return Plan(solve.budget, solve.player, rounds, solve.samples(rounds, eta), eta)
+    if samples is not None:
+        return Plan(solve.budget, solve.player, solve.rounds(samples, eta), samples, eta)
+    rate, wanted = eta, int(np.clip(schema.bit_counts.sum() // 2, 50, 2000))
+    possible = _or_zero(lambda: solve.rounds(wanted, rate))
+    if not 20 <= possible <= 400:
+        possible = 400 if possible > 400 else 20
+        wanted = _or_zero(lambda: solve.samples(possible, rate))
+        if wanted < 10:
+            possible, wanted = solve.rounds(10, rate), 10
+    return Plan(solve.budget, solve.player, possible, wanted, rate)
+
+
+def _model_rule(
+    solve: _Solver, schema: Schema, rounds: int | None, samples: int | None, eta: float | None
+) -> Plan:
+    """A last temperature of 4√R, and 50 rounds, or fewer where there are not eight draws for each.
+
+    R² is how many draws at temperature 1 the budget buys: R = nμ under replacement. An answer
+    is known to about 1/R at best, so R is the resolution of the whole run. Where not even four
+    draws a round are left, the temperatures give way.
+    """
+    budget = solve.budget
+    resolution = float(np.sqrt(1.0 + largest_samples(budget, np.ones(1))))
+    if rounds is None:
+        rounds = int(np.clip(3.0 * resolution / 16.0 / 8.0, 8, 50))
+    if samples is not None:
+        return Plan(budget, solve.player, rounds, samples, solve.eta(rounds, samples))
+    if eta is not None:
+        return Plan(budget, solve.player, rounds, solve.samples(rounds, eta), eta)
+    rate, length = 4.0 * float(np.sqrt(resolution)) / rounds, rounds
+    samples = _or_zero(lambda: solve.samples(length, rate))
+    if samples < FEWEST_DRAWS:
+        samples, rate = FEWEST_DRAWS, solve.eta(rounds, FEWEST_DRAWS)
+    if rate * rounds < 1.0:  # draws that hardly depend on the table are not worth their price
+        least = solve.events(rounds, FEWEST_DRAWS, 1.0 / rounds)
+        raise too_small(
+            budget, least, f"{rounds} rounds of {FEWEST_DRAWS} draws that tell anything"
+        )
+    return Plan(budget, solve.player, rounds, samples, rate)
+
+
+def _or_zero(search: Callable[[], int]) -> int:
     try:
-        rounds = largest_rounds(budget, samples=samples, eta=eta)
+        return search()
     except ParameterError:
-        rounds = 0
-    if FEWEST_ROUNDS <= rounds <= MOST_ROUNDS:
-        return rounds, samples
-    wanted = MOST_ROUNDS if rounds > MOST_ROUNDS else FEWEST_ROUNDS
-    try:
-        samples = largest_samples(budget, record_player_temperatures(eta, wanted))
-    except ParameterError:
-        samples = 0
-    if samples >= FEWEST_SAMPLES:
-        return wanted, samples
-    return largest_rounds(budget, samples=FEWEST_SAMPLES, eta=eta), FEWEST_SAMPLES
+        return 0
 
 
 def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> dict[str, Any]:
@@ -110,7 +251,8 @@ def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> dict[str, Any]
     packing = literals * plan.budget.rows * 4e-10
     round_seconds = queries * 1.2e-8 + plan.samples * 2e-5
     memory = literals * words * 8 + queries * (4 * k + 8 + 1 + 8 + 8 + 8 + 4) + 2**28
-    return {
-        "seconds": counting + packing + plan.rounds * round_seconds + 2.0,
-        "memory_bytes": int(memory),
-    }
+    seconds = counting + packing + plan.rounds * round_seconds + 2.0
+    if plan.player is Player.MODEL:
+        seconds += plan.rounds * 18 * queries * (2.5e-8 + 4e-10 * plan.rounds)
+        memory += queries * 4 * (plan.rounds + 4)
+    return {"seconds": seconds, "memory_bytes": int(memory)}

@@ -47,9 +47,9 @@ def exponents(
 @numba.njit(nogil=True, cache=True)
 def largest(exponents: NDArray[np.float64], offsets: NDArray[np.float64]) -> float:
     """The largest exponent of all actions, offsets included; NaN where any of them is."""
-    top = -np.inf
+    top: float = -np.inf
     for query in range(exponents.size):
-        value = offsets[query] + abs(exponents[query])
+        value: float = offsets[query] + abs(exponents[query])
         if not value <= top:
             top = value
         if value != value:

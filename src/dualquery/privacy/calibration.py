@@ -114,8 +114,8 @@ def largest_rounds(budget: Budget, *, samples: int, eta: float) -> int:
         return budget.events(record_player_temperatures(eta, rounds), samples)
 
     if not budget.allows(events(2)):
-        raise _too_small(budget, events(2), f"two rounds of samples={samples} at eta={eta:g}")
-    best = _last_that_fits(lambda rounds: budget.allows(events(rounds)), 2, MOST_ROUNDS)
+        raise too_small(budget, events(2), f"two rounds of samples={samples} at eta={eta:g}")
+    best = last_that_fits(lambda rounds: budget.allows(events(rounds)), 2, MOST_ROUNDS)
     if best == MOST_ROUNDS:
         raise ParameterError(
             f"epsilon={budget.epsilon:g} allows more than {MOST_ROUNDS} rounds of "
@@ -129,8 +129,8 @@ def largest_samples(budget: Budget, temperatures: ArrayLike) -> int:
     beta = np.atleast_1d(np.asarray(temperatures, dtype=np.float64))
     _some_round_costs(beta)
     if not budget.allows(budget.events(beta, 1)):
-        raise _too_small(budget, budget.events(beta, 1), f"one draw in each of {beta.size} rounds")
-    best = _last_that_fits(
+        raise too_small(budget, budget.events(beta, 1), f"one draw in each of {beta.size} rounds")
+    best = last_that_fits(
         lambda samples: budget.allows(budget.events(beta, samples)), 1, MOST_SAMPLES
     )
     if best == MOST_SAMPLES:
@@ -162,7 +162,7 @@ def largest_scale(budget: Budget, shape: ArrayLike, draws: ArrayLike) -> float:
     smallest = 1e-30 / float(np.max(ramp))
     if not fits(smallest):
         events = budget.events(smallest * ramp, draws)
-        raise _too_small(budget, events, f"{int(events.draws.sum())} draws at any temperature")
+        raise too_small(budget, events, f"{int(events.draws.sum())} draws at any temperature")
     low = smallest
     high = 1.0 / float(np.max(ramp))
     while fits(high):
@@ -174,7 +174,7 @@ def largest_scale(budget: Budget, shape: ArrayLike, draws: ArrayLike) -> float:
     return low
 
 
-def _last_that_fits(fits: Callable[[int], bool], low: int, limit: int) -> int:
+def last_that_fits(fits: Callable[[int], bool], low: int, limit: int) -> int:
     """The last integer in [low, limit] that fits, given that low does."""
     step = 1
     while low < limit and fits(min(low + step, limit)):
@@ -197,7 +197,7 @@ def _some_round_costs(temperatures: NDArray[np.float64]) -> None:
         raise ParameterError("expected a positive temperature in some round, got none")
 
 
-def _too_small(budget: Budget, events: Events, what: str) -> ParameterError:
+def too_small(budget: Budget, events: Events, what: str) -> ParameterError:
     need = budget.cost(events)
     rounded = float(f"{need:.3g}")
     enough = rounded if rounded >= need else float(f"{need * 1.01:.3g}")

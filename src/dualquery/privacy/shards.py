@@ -2,9 +2,10 @@
 
 **Weights.** The exponent of query q is o_q + L_q and that of its negation o_q − L_q; the public
 *offset* o_q, zero unless it is given, makes some queries likelier than others from the start.
-With M the largest exponent, an action's *fall* is x = max(o ± L − M, −600) ≤ 0, its *bucket* the integer
-b ≈ ⌊−x·log₂e⌋, and its *mantissa* the integer nearest 2⁵³·exp(x + b·ln 2), kept in [2⁵², 2⁵³].
-The weight of the action *is* the rational number mantissa·2^{−b−53}: no draw ever rounds it.
+With M the largest exponent, an action's *fall* is x = max(o ± L − M, −600) ≤ 0, its *bucket* the
+integer b ≈ ⌊−x·log₂e⌋, and its *mantissa* the integer nearest 2⁵³·exp(x + b·ln 2), kept in
+[2⁵², 2⁵³]. The weight of the action *is* the rational number mantissa·2^{−b−53}: no draw ever
+rounds it.
 
 **Order.** Actions are ordered query by query, first the query and then its negation: position
 2q for query q, 2q + 1 for its negation. A shard holds both signs of a contiguous range of

@@ -8,7 +8,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.queries.query import Query
 from dualquery.queries.workload import Literals, Workload
+from dualquery.schema import Schema
 from dualquery.threads import over_ranges
 
 Record = npt.NDArray[np.int32]
@@ -44,6 +46,20 @@ def mean_answers(workload: Workload, records: npt.NDArray[np.int32]) -> npt.NDAr
     for record in records:
         add_matches(workload, record, matches)
     return share(matches, len(records))
+
+
+def satisfying(
+    records: npt.NDArray[np.int32], query: Query, schema: Schema
+) -> npt.NDArray[np.bool_]:
+    """Which records satisfy one query."""
+    holds = np.column_stack(
+        [
+            np.isin(records[:, one.attribute], list(one.allowed(int(schema.sizes[one.attribute]))))
+            for one in query.literals
+        ]
+    )
+    even: npt.NDArray[np.bool_] = holds.sum(axis=1) % 2 == 0
+    return even if query.kind == "parity" else np.asarray(holds.all(axis=1))
 
 
 def share(matches: Matches, total: int) -> npt.NDArray[np.float64]:

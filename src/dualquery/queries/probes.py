@@ -1,10 +1,11 @@
 """Probes: coarse questions that tell a model more per draw than the asked ones do.
 
 An asked query such as `education=Doctorate & age in [80,85)` is nearly 0 for every table, so a
-draw of it says little. A *half-set literal*, "the value is in this random half of the domain", holds for about half of the records: its answer is as uncertain as an
-answer can be, and the squared errors of all half-sets of an attribute add up to the squared error
-of its whole marginal. So the query player is also offered one-way and two-way conjunctions of
-half-sets. They are made from the asked queries and a public seed alone.
+draw of it says little. A *half-set literal*, "the value is in this random half of the domain",
+holds for about half of the records: its answer is as uncertain as an answer can be, and the
+squared errors of all half-sets of an attribute add up to the squared error of its whole marginal.
+So the query player is also offered one-way and two-way conjunctions of half-sets. They are made
+from the asked queries and a public seed alone.
 """
 
 from __future__ import annotations

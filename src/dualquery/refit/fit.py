@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,34 +23,48 @@ Singles = npt.NDArray[np.float32]
 def fit_transcript(
     actions: Actions,
     transcript: Transcript,
+    played: Schedule,
     schedule: Schedule,
     observer: Callable[[int, int], None] = lambda done, total: None,
 ) -> Mixture:
     """The model under which the draws of all rounds are most probable.
 
     Each round's term uses the answers it was drawn against: the mean of the earlier records, or
-    the model of the round before. The ascent begins where the game's own fit ended, or for a game
-    of records from scratch.
+    the model of the round before. The ascent begins where the game's own fit ended, if it has as
+    many components, else from scratch.
+
+    Args:
+        played: how the model was trained during the game, if a model played.
+        schedule: how it is to be trained now.
     """
     compiled = CompiledWorkload.of(actions.queries)
-    ascent = Ascent(compiled, schedule.components)
-    parameters = schedule.start(compiled)
     likelihood = Likelihood(compiled, actions.offsets, len(transcript))
-    played = transcript.stacked("logits")
-    if played is None:
-        against = _record_answers(actions, transcript, compiled)
-        rates = schedule.scratch_rates()
-    else:
-        starts = [parameters.flat, *played[:-1]]
-        against = (ascent.answers(Parameters.at(flat, schedule.components)) for flat in starts)
-        rates = schedule.final_rates()
-        parameters = Parameters.at(played[-1], schedule.components)
+    logits = transcript.stacked("logits")
+    against = (
+        _record_answers(actions, transcript, compiled)
+        if logits is None
+        else _model_answers(logits, compiled, played)
+    )
     for one, answers in zip(transcript, against, strict=True):
         likelihood.add(one.temperature, one.draws, answers)
+    ascent = Ascent(compiled, schedule.components)
+    if logits is not None and schedule.components == played.components:
+        parameters, rates = Parameters.at(logits[-1], played.components), schedule.final_rates()
+    else:
+        parameters, rates = schedule.start(compiled), schedule.scratch_rates()
     for done, rate in enumerate(rates):
         parameters, _ = ascent.step(parameters, likelihood, rate)
         observer(done + 1, len(rates))
     return ascent.mixture(parameters, actions.queries.schema)
+
+
+def _model_answers(
+    logits: npt.NDArray[Any], compiled: CompiledWorkload, played: Schedule
+) -> Iterator[Singles]:
+    """Per round the answers of the model before it: the start, then what each round left."""
+    ascent = Ascent(compiled, played.components)
+    for flat in (played.start(compiled).flat, *logits[:-1]):
+        yield ascent.answers(Parameters.at(flat, played.components))
 
 
 def _record_answers(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.training import Parameters
+from dualquery.schema import Schema
 
 MOST_TABLE_ENTRIES = 32_768
 
@@ -25,6 +26,11 @@ class Schedule:
     noise: float = 0.3
     seed: int = 0
 
+    @classmethod
+    def for_schema(cls, schema: Schema) -> Schedule:
+        """The schedule for a table of this width."""
+        return cls(components_for(int(schema.sizes.sum())))
+
     def start(self, compiled: CompiledWorkload) -> Parameters:
         return Parameters.start(compiled, self.components, self.noise, self.seed)
 
@@ -41,9 +47,9 @@ class Schedule:
         return [self.rate * (1.0 - step / self.final_steps) for step in range(self.final_steps)]
 
 
-def components_for(bits: int) -> int:
+def components_for(codes: int) -> int:
     """As many components as keep the tables small: a power of two from 8 to 64."""
     fitting = 8
-    while fitting < 64 and 2 * fitting * bits <= MOST_TABLE_ENTRIES:
+    while fitting < 64 and 2 * fitting * codes <= MOST_TABLE_ENTRIES:
         fitting *= 2
     return fitting

@@ -15,13 +15,18 @@ import numpy as np
 from dualquery.errors import DualQueryError, ReleaseError
 from dualquery.frames import decode, write_table
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.queries.actions import Actions
 from dualquery.queries.workload import Literals, Workload
+from dualquery.refit.mixture import Mixture
 from dualquery.release.release import Release
 from dualquery.schema_files import schema_from_dict, schema_to_dict
 from dualquery.transcript import Transcript
 from dualquery.version import __version__
 
 FORMAT = 1
+
+SHOWN_RECORDS = 1000
+"""Rows of records.parquet where a model played and the game has no records of its own."""
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
@@ -59,20 +64,28 @@ def write_release(release: Release, path: Path, *, overwrite: bool = False) -> P
 def _write_files(release: Release, folder: Path) -> None:
     from dualquery.report.page import render_page
 
-    workload = release.workload
+    actions, queries = release.actions, release.actions.queries
     np.savez_compressed(
         folder / "workload.npz",
-        attribute=workload.literals.attribute,
-        literal_start=workload.literals.start,
-        codes=workload.literals.codes,
-        start=workload.start,
-        terms=workload.terms,
-        is_parity=workload.is_parity,
+        attribute=queries.literals.attribute,
+        literal_start=queries.literals.start,
+        codes=queries.literals.codes,
+        start=queries.start,
+        terms=queries.terms,
+        is_parity=queries.is_parity,
+        asked=np.array(actions.asked),
+        offsets=actions.offsets,
     )
     arrays = release.transcript.to_arrays()
     np.savez_compressed(folder / "transcript.npz", allow_pickle=False, **arrays)
-    if release.transcript.records is not None:
-        write_table(decode(release.records, release.schema), folder / "records.parquet")
+    if release.model is not None:
+        np.savez_compressed(
+            folder / "model.npz", weights=release.model.weights, tables=release.model.tables
+        )
+    records = release.transcript.records
+    if records is None:
+        records = release.sample_codes(SHOWN_RECORDS, np.random.default_rng(0))
+    write_table(decode(records, release.schema), folder / "records.parquet")
     (folder / "report.html").write_text(render_page(release), encoding="utf-8")
     (folder / "release.json").write_text(
         json.dumps(_description(release, folder), indent=1, ensure_ascii=False) + "\n",
@@ -140,15 +153,21 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Release:
     schema = schema_from_dict(content["schema"])
     with np.load(folder / "workload.npz", allow_pickle=False) as stored:
         literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
-        workload = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
+        queries = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
+        actions = Actions(queries, int(stored["asked"]), stored["offsets"])
     with np.load(folder / "transcript.npz", allow_pickle=False) as stored:
         arrays = dict(stored)
+    model = None
+    if "model.npz" in content["files"]:
+        with np.load(folder / "model.npz", allow_pickle=False) as stored:
+            model = Mixture(schema, stored["weights"], stored["tables"])
     return Release(
         schema,
-        workload,
+        actions,
         Transcript.from_arrays(arrays, content["rounds"]),
         PrivacyStatement.from_dict(content["privacy"]),
         content["parameters"],
+        model,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import numpy.typing as npt
 from dualquery.errors import ParameterError, ReleaseError
 from dualquery.frames import FrameStyle, decode
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.queries.evaluation import mean_answers
+from dualquery.queries.actions import Actions
+from dualquery.queries.evaluation import mean_answers, satisfying
 from dualquery.queries.language import parse
 from dualquery.queries.query import Query
 from dualquery.queries.workload import Workload
+from dualquery.refit.mixture import Mixture
 from dualquery.schema import Schema
 from dualquery.transcript import Transcript
 
@@ -24,51 +27,81 @@ from dualquery.transcript import Transcript
 class Release:
     """The published outcome of a run.
 
-    Everything here was computed from the draws alone, so everything may be published.
-    `answer` and `sample` use the game's records.
+    Everything here was computed from the draws alone, so everything may be published. Answers
+    and samples come from the fitted model where there is one, else from the game's records.
     """
 
     schema: Schema
-    workload: Workload
+    actions: Actions
     transcript: Transcript
     privacy: PrivacyStatement
     parameters: dict[str, Any]
+    model: Mixture | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The queries that were asked."""
+        return self.actions.workload
 
     @property
     def source(self) -> str:
-        """What answers and samples come from."""
-        return "records"
+        """What answers and samples come from: `model` or `records`."""
+        return "records" if self.model is None else "model"
 
     @property
     def records(self) -> npt.NDArray[np.int32]:
-        """The game's records, one row of codes a round."""
+        """The records played, one row of codes a round."""
         records = self.transcript.records
         if records is None:
-            raise ReleaseError("this release holds no records")
+            raise ReleaseError("this game was played by a model; it has no records")
         return records
 
     def answer(self, query: str | Query) -> float:
-        """The released answer to one query: the share of records that satisfy it."""
+        """The released answer to one query: the share of the population that satisfies it."""
         parsed = parse(query, self.schema) if isinstance(query, str) else query
         return float(self.answers(Workload.of([parsed], self.schema))[0])
 
     def answers(self, workload: Workload | None = None) -> npt.NDArray[np.float64]:
         """The released answers to a workload; without one, to the release's own."""
-        return mean_answers(self.workload if workload is None else workload, self.records)
+        asked = self.workload if workload is None else workload
+        if self.model is not None:
+            return self.model.answers(asked)
+        return mean_answers(asked, self.records)
 
-    def sample(self, rows: int, *, seed: int | None = None) -> Any:
+    def sample(
+        self, rows: int, *, where: str | Query | None = None, seed: int | None = None
+    ) -> Any:
         """Synthetic rows, as the kind of frame the release was fitted on.
 
-        They are drawn with replacement from the game's records; a numeric cell is uniform
-        in its bin. The seed fixes this sampling only, which needs no privacy.
+        They are drawn from the model, or with replacement from the game's records; a numeric cell
+        is uniform in its bin. `where` keeps to rows that satisfy a query. The seed fixes this
+        sampling only, which needs no privacy.
         """
+        generator = np.random.default_rng(seed)
+        codes = self.sample_codes(rows, generator, where)
+        return self.style.frame(decode(codes, self.schema, generator))
+
+    def sample_codes(
+        self, rows: int, generator: np.random.Generator, where: str | Query | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Synthetic rows as codes."""
         if rows < 1:
             raise ParameterError(f"rows = {rows}; expected at least 1")
-        generator = np.random.default_rng(seed)
+        condition = parse(where, self.schema) if isinstance(where, str) else where
+        if self.model is not None:
+            model = self.model if condition is None else self.model.given(condition)
+            return model.sample(rows, generator)
         records = self.records
-        codes = records[generator.integers(0, len(records), size=rows)]
-        return self.style.frame(decode(codes, self.schema, generator))
+        if condition is not None:
+            records = records[satisfying(records, condition, self.schema)]
+            if not len(records):
+                raise ReleaseError("no record of the release satisfies the condition")
+        return records[generator.integers(0, len(records), size=rows)]
+
+    def with_model(self, model: Mixture | None) -> Release:
+        """The same release with another model; it is post-processing and costs nothing."""
+        return replace(self, model=model)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release directory; it appears whole or not at all."""

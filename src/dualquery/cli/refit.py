@@ -1,0 +1,36 @@
+"""`dualquery refit`: fit a model to a release that exists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualquery.cli import options
+
+
+def refit(
+    directory: options.ReleaseDir,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a new release there. [default: in place]")
+    ] = None,
+    components: Annotated[
+        int | None, typer.Option(help="Components of the mixture. [default: the release's]")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps of the last stretch. [default: the release's]")
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Fit a model to the draws of a release. It needs no private table and costs no privacy."""
+    from dualquery.cli.progress import Reporter
+    from dualquery.release.directory import read_release
+    from dualquery.release.refitting import refitted
+
+    release = read_release(directory)
+    with Reporter(quiet) as progress:
+        made = refitted(release, progress, components=components, steps=steps)
+    path = made.save(directory if out is None else out, overwrite=out is None)
+    typer.echo(f"release: {path}")
+    typer.echo(f"answers and rows come from the {made.source}; the privacy statement is unchanged")

@@ -1,0 +1,48 @@
+"""Fitting a model to a release that exists: the draws are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dualquery.errors import ParameterError
+from dualquery.refit.fit import fit_transcript
+from dualquery.refit.schedule import Schedule
+from dualquery.release.release import Release
+
+Progress = Callable[[str, int, int], None]
+
+
+def refitted(
+    release: Release,
+    progress: Progress = lambda stage, done, total: None,
+    *,
+    components: int | None = None,
+    steps: int | None = None,
+) -> Release:
+    """The release with a model fitted to its transcript.
+
+    Guarantee: post-processing. The private table is not needed and no privacy is spent.
+
+    Args:
+        components: of the mixture, if not as in the game.
+        steps: of the last stretch; 0 takes the model as the game left it.
+    """
+    played = Schedule(**release.parameters["training"])
+    wanted = played
+    if components is not None:
+        if components < 1:
+            raise ParameterError(f"components = {components}; expected at least 1")
+        wanted = replace(wanted, components=components)
+    if steps is not None:
+        if steps < 0:
+            raise ParameterError(f"steps = {steps}; expected 0 or more")
+        wanted = replace(wanted, final_steps=steps)
+    model = fit_transcript(
+        release.actions,
+        release.transcript,
+        played,
+        wanted,
+        lambda done, total: progress("fitting the model", done, total),
+    )
+    return release.with_model(model)
