@@ -600,10 +600,9 @@ def anneal(
     `descend` does that.
     """
     state = np.uint64(seed) | np.uint64(1)
-    # −log of a uniform variable, tabulated: acceptance costs one read instead of one log.
-    chance = np.empty(4096)
-    for i in range(4096):
-        chance[i] = -np.log((i + 0.5) / 4096)
+    # Exponential and Gumbel variables, tabulated: a draw costs one read instead of logs.
+    chance = -np.log((np.arange(4096) + 0.5) / 4096)
+    gumbel = -np.log(chance)
     best = slot[variables]
     best_value: Any = load_state(core, variables, terms, slot, miss, mark, score)
     alike = 0
@@ -639,37 +638,54 @@ def anneal(
             if step >= sweeps:
                 heat = 0.0
             moved = False
-            limit = -heat * chance[0]
             for v in variables:
-                for i in range(core.first[v], core.first[v + 1]):
-                    now = slot[v]
-                    if i == now:
-                        continue
-                    gain = score[i] - score[now]
-                    if gain < limit or (gain == 0 and step >= sweeps):
-                        continue
-                    if gain <= 0:
+                now = slot[v]
+                to = now
+                if heat == 0.0:
+                    for i in range(core.first[v], core.first[v + 1]):
+                        if score[i] > score[to]:
+                            to = i
+                elif core.first[v + 1] - core.first[v] == 2:
+                    # Two slots: Metropolis, with ties taken half of the time, since taking
+                    # all of them in a fixed order would make plateaus cycle.
+                    other = 2 * core.first[v] + 1 - now
+                    gain = score[other] - score[now]
+                    if gain > 0:
+                        to = other
+                    elif gain >= -heat * chance[0]:
                         state ^= state << np.uint64(13)
                         state ^= state >> np.uint64(7)
                         state ^= state << np.uint64(17)
-                        if gain < -heat * chance[state >> np.uint64(52)]:
-                            continue
-                        # Taking every tie in a fixed order would make plateaus cycle.
-                        if gain == 0 and state & np.uint64(1 << 20):
-                            continue
-                    value += gain
+                        tie = gain == 0 and state & np.uint64(1 << 20)
+                        if not tie and gain >= -heat * chance[state >> np.uint64(52)]:
+                            to = other
+                else:
+                    # More: draw from the Gibbs distribution, as the largest of the scores
+                    # with Gumbel noise, so that a visit costs one move at most.
+                    top = -np.inf
+                    for i in range(core.first[v], core.first[v + 1]):
+                        state ^= state << np.uint64(13)
+                        state ^= state >> np.uint64(7)
+                        state ^= state << np.uint64(17)
+                        key = score[i] + heat * gumbel[state >> np.uint64(52)]
+                        if key > top:
+                            top = key
+                            to = i
+                if to != now:
+                    value += score[to] - score[now]
                     moved = True
-                    move(core, v, i, slot, miss, mark, score)
+                    move(core, v, to, slot, miss, mark, score)
             heat *= cooling
             step += 1
-        if fresh and value == best_value:
-            alike += 1
+        own = value
         value += cross(core, variables, best, slot, miss, mark, score)
         if value > best_value:
             best_value = value
             alike = 0
             for i in range(len(variables)):
                 best[i] = slot[variables[i]]
+        if fresh and own == best_value:
+            alike += 1
     for i in range(len(variables)):
         slot[variables[i]] = best[i]
     return best_value
