@@ -13,13 +13,15 @@ from dualquery.encoding import OutOfDomain
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.counting import count
-from dualquery.queries.generators import all_marginals
-from dualquery.queries.workload import Workload
+from dualquery.queries.workload import Literals, Workload
 from dualquery.records import Records
 from dualquery.schema import Schema
 from dualquery.table import Table
 
 Floats = npt.NDArray[np.float64]
+
+CELLS = 8192
+"""Cells counted in one pass over the rows."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,10 @@ class Independent:
         generator: np.random.Generator,
         out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
     ) -> Independent:
-        cells = all_marginals(schema, 1)
-        counted = count(Records.pack(table, schema, cells.literals, out_of_domain), cells)
+        counts = one_way_counts(table, schema, out_of_domain)
         moved = 2 if neighbours is Neighbours.REPLACE_ONE else 1
         scale = np.sqrt(moved * len(schema)) / mu_of(epsilon, delta)
-        noisy = counted.counts + generator.normal(0.0, scale, len(cells))
+        noisy = counts + generator.normal(0.0, scale, len(counts))
         first = np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.int64)
         cost = Cost(epsilon, delta, neighbours, "Gaussian noise on one-way tables", FLOATING)
         return cls(_shares(noisy, first), first, cost)
@@ -62,6 +63,28 @@ class Independent:
         owner = np.repeat(literals.attribute, np.diff(literals.start))
         held = self.shares[self.first[owner] + literals.codes]
         return product_answers(workload, np.add.reduceat(held, literals.start[:-1]))
+
+
+def one_way_counts(
+    table: Table, schema: Schema, out_of_domain: OutOfDomain, cells: int = CELLS
+) -> npt.NDArray[np.int64]:
+    """How many rows have each code of each attribute, some attributes at a time.
+
+    A pass over the rows packs one column per cell, so the cells of a wide table would not fit.
+    """
+    sizes = schema.sizes.astype(np.int64)
+    part = np.cumsum(sizes) // cells
+    counts = []
+    for number in np.unique(part):
+        chosen = np.flatnonzero(part == number)
+        attribute = np.repeat(chosen, sizes[chosen]).astype(np.int32)
+        codes = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes[chosen]])
+        start = np.arange(len(codes) + 1, dtype=np.int64)
+        literals = Literals(attribute, start, codes)
+        terms = 2 * np.arange(len(codes), dtype=np.int32)
+        asked = Workload(schema, literals, start, terms, np.zeros(len(codes), dtype=bool))
+        counts.append(count(Records.pack(table, schema, literals, out_of_domain), asked).counts)
+    return np.concatenate(counts)
 
 
 def _shares(noisy: Floats, first: npt.NDArray[np.int64]) -> Floats:
