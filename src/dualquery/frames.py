@@ -39,6 +39,8 @@ def decode_column(
         cells = _inside_bins(np.minimum(codes, attribute.proper_size - 1), attribute, generator)
         mask = codes == attribute.missing_code if attribute.missing else None
         return pa.array(cells, mask=mask)
+    if attribute.is_binary:  # cells are their own codes; tables can have very many such columns
+        return pa.array(codes.astype(np.int64))
     kind = _arrow_type(attribute)
     values = [*attribute.values, *([None] if attribute.missing else [])]
     if kind == pa.string():

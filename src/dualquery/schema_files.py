@@ -111,7 +111,7 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
 
 def _split_trailing_binaries(schema: Schema) -> tuple[list[Attribute], list[str]]:
     end = len(schema.attributes)
-    while end and schema.attributes[end - 1] == Attribute.binary(schema.attributes[end - 1].name):
+    while end and schema.attributes[end - 1].is_binary and not schema.attributes[end - 1].default:
         end -= 1
     if len(schema.attributes) - end < 50:  # few enough to be read one by one
         end = len(schema.attributes)

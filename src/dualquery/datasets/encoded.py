@@ -20,7 +20,10 @@ class EncodedTable:
         table = open_table(source)
         self.schema = table.bind(schema)
         every = range(len(self.schema))
-        self._blocks = list(table.blocks(self.schema, every, out_of_domain))
+        self._blocks = [
+            DenseBlock(block.rows, {a: block.codes(a) for a in every})
+            for block in table.blocks(self.schema, every, out_of_domain)
+        ]
         self.rows = sum(block.rows for block in self._blocks)
 
     def bind(self, schema: Schema) -> Schema:
