@@ -31,14 +31,18 @@ def tables(schema: Schema, rows: int) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"neighbours": "add-remove", "rows": 500}], ids=["replace", "add-remove"]
+    "neighbours", [{}, {"neighbours": "add-remove", "rows": 500}], ids=["replace", "add-remove"]
 )
-@pytest.mark.parametrize("seed", [3])
+@pytest.mark.parametrize(
+    "play",
+    [{"player": "record", "refit": False}, {"player": "record"}, {"player": "model"}],
+    ids=["records", "refit", "model"],
+)
 def test_releases_are_equal_byte_for_byte(
-    tmp_path, schema: Schema, monkeypatch: pytest.MonkeyPatch, settings, seed: int
+    tmp_path, schema: Schema, monkeypatch: pytest.MonkeyPatch, neighbours, play
 ) -> None:
     monkeypatch.setattr(query_player, "draw", scripted)
-    job = DualQuery(epsilon=1.0, delta=1e-3, queries=QUERIES, seed=seed, **settings)
+    job = DualQuery(epsilon=1.0, delta=1e-3, queries=QUERIES, seed=3, **neighbours, **play)
     contents, told = [], []
     for number, table in enumerate(tables(schema, 300)):
         out = tmp_path / f"release-{number}"

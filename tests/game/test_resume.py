@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -42,18 +43,20 @@ def still() -> float:
     return 0.0
 
 
+@pytest.mark.parametrize("player", ["record", "model"])
 @pytest.mark.parametrize("calls", range(8))
 def test_a_killed_run_resumes_to_the_same_release(
-    tmp_path, schema: Schema, rows: pa.Table, calls: int
+    tmp_path, schema: Schema, rows: pa.Table, calls: int, player: str
 ) -> None:
+    job = replace(JOB, player=player)
     whole = tmp_path / "whole"
-    JOB.release(rows, whole, schema=schema, clock=still)
+    job.release(rows, whole, schema=schema, clock=still)
     out = tmp_path / "out"
     with pytest.raises(Killed):
-        JOB.release(rows, out, schema=schema, progress=killed_after(calls), clock=still)
+        job.release(rows, out, schema=schema, progress=killed_after(calls), clock=still)
     assert not out.exists()
     begun = (tmp_path / "out.partial").exists()
-    JOB.release(rows, out, schema=schema, resume=begun, clock=still)
+    job.release(rows, out, schema=schema, resume=begun, clock=still)
     assert release_files(out) == release_files(whole)
     assert not (tmp_path / "out.partial").exists()
 
@@ -120,10 +123,10 @@ def test_resuming_something_else_is_refused(tmp_path, schema: Schema, rows: pa.T
         JOB.release(rows, out, schema=schema)
     for changed, table, reason in (
         (JOB, rows.slice(1), "another table size: the run began with 1000, now it is 999"),
-        (DualQuery(**{**vars(JOB), "rounds": 5}), rows, "another rounds"),
-        (DualQuery(**{**vars(JOB), "queries": 301}), rows, "another queries"),
-        (DualQuery(**{**vars(JOB), "seed": 5}), rows, "another seed"),
-        (DualQuery(**{**vars(JOB), "k": 2}), rows, "another workload"),
+        (replace(JOB, rounds=5), rows, "another rounds"),
+        (replace(JOB, queries=301), rows, "another queries"),
+        (replace(JOB, seed=5), rows, "another seed"),
+        (replace(JOB, k=2), rows, "another workload"),
     ):
         with pytest.raises(ReleaseError, match=reason):
             changed.release(table, out, schema=schema, resume=True)

@@ -230,9 +230,7 @@ def _model_rule(
         samples, rate = FEWEST_DRAWS, solve.eta(rounds, FEWEST_DRAWS)
     if rate * rounds < 1.0:  # draws that hardly depend on the table are not worth their price
         least = solve.events(rounds, FEWEST_DRAWS, 1.0 / rounds)
-        raise too_small(
-            budget, least, f"{rounds} rounds of {FEWEST_DRAWS} draws that tell anything"
-        )
+        raise too_small(budget, least, f"{rounds} rounds of draws that tell anything")
     return Plan(budget, solve.player, rounds, samples, rate)
 
 

@@ -1,0 +1,227 @@
+"""The likelihood, its gradient, and what the fit makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.game.loop import play
+from dualquery.game.model_player import ModelPlayer
+from dualquery.game.query_player import QueryPlayer
+from dualquery.privacy.sampler import Draws
+from dualquery.privacy.sources import SeededSource
+from dualquery.queries import Workload, all_marginals, parities, random_marginals
+from dualquery.queries.actions import Actions
+from dualquery.queries.counting import Answers
+from dualquery.queries.probes import with_probes
+from dualquery.refit.compiled import CompiledWorkload
+from dualquery.refit.fit import fit_transcript
+from dualquery.refit.likelihood import Likelihood
+from dualquery.refit.mixture import Mixture
+from dualquery.refit.schedule import Schedule, components_for
+from dualquery.refit.training import Ascent, Parameters
+from dualquery.schema import Attribute, Schema
+from tests.refit.twins import answers_twin, likelihood_twin, random_tables
+
+SMALL = Schema(
+    (
+        Attribute.categorical("a", ["x", "y", "z"]),
+        Attribute.binary("b"),
+        Attribute.categorical("c", ["p", "q", "r", "s"]),
+    )
+)
+
+
+def some_rounds(queries: int, generator: np.random.Generator):
+    rounds = []
+    for t in range(4):
+        count = int(generator.integers(0, 6))
+        draws = Draws(generator.integers(0, queries, count), generator.random(count) < 0.5)
+        rounds.append((3.0 * t, draws, generator.random(queries).astype(np.float32)))
+    return rounds
+
+
+def filled(workload: Workload, offsets: np.ndarray, rounds) -> tuple[CompiledWorkload, Likelihood]:
+    compiled = CompiledWorkload.of(workload)
+    likelihood = Likelihood(compiled, offsets, len(rounds))
+    for temperature, draws, against in rounds:
+        likelihood.add(temperature, draws, against[compiled.order])
+    return compiled, likelihood
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40)
+def test_the_likelihood_equals_its_definition(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    workload = random_marginals(SMALL, 2, 30, seed=seed)
+    offsets = generator.normal(size=30)
+    rounds = some_rounds(30, generator)
+    compiled, likelihood = filled(workload, offsets, rounds)
+    answers = generator.random(30).astype(np.float32)
+    value, slope = likelihood.slopes(answers[compiled.order])
+    # The kernel leaves out nothing: at equal answers the normaliser is Σ w·2cosh.
+    expected = likelihood_twin(answers.astype(float), rounds, offsets)
+    assert value == pytest.approx(expected, rel=2e-4, abs=2e-3)
+    step = 1e-4
+    for query in generator.integers(0, 30, 4):
+        up, down = answers.astype(float), answers.astype(float)
+        up[query] += step
+        down[query] -= step
+        numeric = (
+            likelihood_twin(up, rounds, offsets) - likelihood_twin(down, rounds, offsets)
+        ) / (2 * step)
+        place = int(np.flatnonzero(compiled.order == query)[0])
+        assert slope[place] == pytest.approx(numeric, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        random_marginals(SMALL, 3, 60),
+        random_marginals(SMALL, 1, 10),
+        random_marginals(SMALL, 2, 20) + parities(SMALL, 2) + random_marginals(SMALL, 3, 9),
+        with_probes(random_marginals(SMALL, 3, 60)).queries,
+    ],
+    ids=["three", "one", "mixed", "probes"],
+)
+def test_the_gradient_equals_finite_differences(workload: Workload) -> None:
+    generator = np.random.default_rng(3)
+    compiled = CompiledWorkload.of(workload)
+    ascent = Ascent(compiled, 4)
+    parameters = Parameters.start(compiled, 4, noise=1.0, seed=2)
+    parameters.flat[-4:] = generator.normal(size=4)
+    slope = generator.normal(size=len(workload)).astype(np.float32)
+
+    def value(flat: np.ndarray) -> float:
+        model = ascent.mixture(Parameters.at(flat.astype(np.float32), 4), SMALL)
+        exact = answers_twin(workload, model.weights, model.tables)
+        return float(slope.astype(float) @ exact[compiled.order])
+
+    ascent.answers(parameters)
+    gradient = ascent.gradient(parameters, slope)
+    step = 1e-2
+    for place in [*generator.integers(0, len(parameters.flat), 12), -1, -3]:
+        up, down = parameters.flat.copy(), parameters.flat.copy()
+        up[place] += step
+        down[place] -= step
+        numeric = (value(up) - value(down)) / float(up[place] - down[place])
+        assert gradient[place] == pytest.approx(numeric, rel=5e-3, abs=2e-3)
+
+
+def test_answers_in_single_precision_agree_with_the_published_ones() -> None:
+    workload = random_marginals(SMALL, 3, 200) + parities(SMALL, 2)
+    compiled = CompiledWorkload.of(workload)
+    ascent = Ascent(compiled, 8)
+    parameters = Parameters.start(compiled, 8, noise=1.5, seed=1)
+    trained = compiled.in_query_order(ascent.answers(parameters))
+    published = ascent.mixture(parameters, SMALL).answers(workload)
+    np.testing.assert_allclose(trained, published, atol=2e-6)
+
+
+def test_attributes_no_query_mentions_are_uniform() -> None:
+    workload = random_marginals(Schema(SMALL.attributes[:2]), 2, 10)
+    over_three = Workload.of(list(workload), SMALL)
+    compiled = CompiledWorkload.of(over_three)
+    assert len(compiled.codes) == 5
+    model = Ascent(compiled, 2).mixture(Parameters.start(compiled, 2, 0.5, 0), SMALL)
+    np.testing.assert_allclose(model.tables[5:], 0.25)
+
+
+def drawn_from(truth: Mixture, samples: int, rounds: int, seed: int, schedule: Schedule):
+    """A game against a known distribution, as if its table were infinitely large."""
+    actions = with_probes(all_marginals(SMALL, 2))
+    size = 10**7
+    counts = np.rint(truth.answers(actions.queries) * size).astype(np.int64)
+    player = ModelPlayer(actions, schedule, rounds)
+    state, transcript = play(
+        QueryPlayer(Answers(counts, size), offsets=actions.offsets),
+        player,
+        np.minimum(5 * 1.4 ** np.arange(rounds), 60.0),
+        np.full(rounds, samples),
+        SeededSource(seed),
+    )
+    return actions, player, state, transcript
+
+
+def test_the_estimate_comes_closer_as_draws_grow() -> None:
+    generator = np.random.default_rng(4)
+    truth = Mixture(SMALL, np.array([0.4, 0.6]), random_tables(SMALL, 2, generator))
+    schedule = Schedule(components=8, round_steps=10, final_steps=80)
+    errors = []
+    for samples in (20, 300, 5000):
+        actions, _, _, transcript = drawn_from(truth, samples, 12, 1, schedule)
+        model = fit_transcript(actions, transcript, schedule, schedule)
+        asked = all_marginals(SMALL, 3)
+        errors.append(np.abs(model.answers(asked) - truth.answers(asked)).mean())
+    assert errors[2] < errors[1] < errors[0]
+    assert errors[2] < 0.004
+
+
+def test_a_stored_transcript_gives_the_likelihood_of_the_game() -> None:
+    """What each round was drawn against is in the transcript, so anyone can refit."""
+    truth = Mixture(SMALL, np.ones(1), random_tables(SMALL, 1, np.random.default_rng(0)))
+    schedule = Schedule(components=4, round_steps=3, final_steps=0)
+    actions, player, state, transcript = drawn_from(truth, 30, 6, 2, schedule)
+    again = fit_transcript(actions, transcript, schedule, schedule)
+    np.testing.assert_allclose(player.answers(state), again.answers(actions.queries), atol=2e-6)
+    rebuilt = ModelPlayer(actions, schedule, 6)
+    here, there = player._likelihood_of(state), rebuilt._likelihood_of(state)
+    answers = player._ascent.answers(state.parameters)
+    assert here.slopes(answers)[0] == pytest.approx(there.slopes(answers)[0], rel=1e-6)
+
+
+def test_more_steps_never_lower_the_likelihood_much() -> None:
+    truth = Mixture(SMALL, np.ones(1), random_tables(SMALL, 1, np.random.default_rng(5)))
+    schedule = Schedule(components=4, round_steps=5)
+    _, player, state, _ = drawn_from(truth, 200, 8, 3, schedule)
+    likelihood = player._likelihood_of(state)
+    parameters, values = state.parameters, []
+    for rate in schedule.final_rates():
+        parameters, value = player._ascent.step(parameters, likelihood, rate)
+        values.append(value)
+    assert values[-1] >= values[0]
+    assert values[-1] >= max(values) - 0.5
+
+
+def test_the_number_of_components_follows_the_width() -> None:
+    assert [components_for(codes) for codes in (10, 235, 396, 2000, 35_540)] == [64, 64, 64, 16, 8]
+
+
+def test_plain_actions_have_no_probes() -> None:
+    workload = random_marginals(SMALL, 2, 20)
+    actions = Actions.plain(workload)
+    assert actions.workload is workload
+    assert not actions.offsets.any()
+
+
+def test_probes_are_halves_on_the_asked_attributes() -> None:
+    workload = random_marginals(SMALL, 3, 500)
+    actions = with_probes(workload)
+    assert list(actions.workload) == list(workload)
+    assert len(actions) == len(actions.offsets) > len(workload)
+    prior = np.exp(actions.offsets)
+    shares = prior / prior.sum()
+    lengths = np.diff(actions.queries.start)
+    probes = np.arange(len(actions)) >= len(workload)
+    assert shares[~probes].sum() == pytest.approx(0.4)
+    assert shares[probes & (lengths == 1)].sum() == pytest.approx(0.1)
+    assert shares[probes & (lengths == 2)].sum() == pytest.approx(0.5)
+    again = with_probes(workload)
+    assert again.queries.fingerprint == actions.queries.fingerprint
+    alone = with_probes(random_marginals(SMALL, 1, 50))
+    assert (np.diff(alone.queries.start) == 1).all()
+
+
+def test_half_sets_of_a_large_domain() -> None:
+    schema = Schema((Attribute.categorical("big", range(20)), Attribute.binary("b")))
+    actions = with_probes(random_marginals(schema, 2, 50))
+    halves = {
+        query.literals[0].codes
+        for query in list(actions.queries)[50:]
+        if len(query.literals) == 1 and query.literals[0].attribute == 0
+    }
+    assert len(halves) == 8 * 20
+    assert {len(codes) for codes in halves} == {10}
+    assert all(0 not in codes for codes in halves)
