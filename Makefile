@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint format bench clean
+.PHONY: demo test test-slow lint format bench docs browser screenshots clean
 .DELETE_ON_ERROR:
 
 $(READY): pyproject.toml
@@ -16,10 +16,10 @@ $(READY): pyproject.toml
 demo: $(READY)  ## the whole job on an embedded example
 	$(BIN)/dualquery demo --out demo-release --overwrite
 
-test: $(READY)  ## the tests, under ten minutes on two cores
+test: $(READY) browser  ## the tests, under ten minutes on two cores
 	$(BIN)/python -m pytest -n auto
 
-test-slow: $(READY)  ## what takes minutes rather than seconds
+test-slow: $(READY) browser  ## what takes minutes rather than seconds
 	$(BIN)/python -m pytest -m slow
 
 lint: $(READY)  ## style, types, and the privacy boundary
@@ -27,6 +27,20 @@ lint: $(READY)  ## style, types, and the privacy boundary
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(READY)  ## the documents into build/docs; a warning is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+# Debian's Chromium for the tests of pages. Elsewhere they are skipped, and say so.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  (apt-get update -qq && apt-get install -y -qq chromium chromium-driver) >/dev/null 2>&1 \
+	    || echo "no Chromium could be installed: the browser tests will be skipped"; \
+	else echo "no Chromium with its driver: the browser tests will be skipped"; fi
+
+screenshots: $(READY) browser  ## the pictures of README and documents, from a fresh demo
+	$(BIN)/python -m tools.screenshots
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -36,4 +50,4 @@ bench: $(READY)  ## what is claimed to be fast, against what a user would do ins
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo-release
+	rm -rf $(VENV) demo-release build

@@ -15,7 +15,7 @@ from dualquery.queries import format_query, parse
 from dualquery.queries.query import Query
 from dualquery.report.page import render_page
 from dualquery.report.payload import describe, payload
-from dualquery.report.source import source_of
+from dualquery.report.source import source_of, times_drawn
 from dualquery.schema import Schema
 from tests.report.releases import (
     HOSTILE,
@@ -240,6 +240,23 @@ def test_ranges_negation_and_the_chart(open_page, schema: Schema) -> None:
     )
     assert rows[0].find_elements("class name", "number")[0].text == f"{100 * given_choice:.2f} %"
     assert "no interval" in by_id(browser, "answer-interval").text
+
+
+def test_attributes_that_were_never_drawn_are_marked(open_page) -> None:
+    release = made_release(wide_schema(3000), 5, queries=50)
+    names = {release.schema.names[a] for a in np.flatnonzero(times_drawn(release))}
+    browser = open_page(render_page(release))
+    found = browser.execute_script(
+        """const payload = JSON.parse(document.getElementById("release-data").textContent);
+        const model = new dualquery.Model(payload);
+        return model.attributes.filter((a, i) => model.drawn(i)).map((a) => a.name);"""
+    )
+    assert set(found) == names
+    unknown = next(name for name in release.schema.names if name not in names)
+    by_id(browser, "add").click()
+    press(browser, unknown, "\ue015", "\ue007")
+    conditions = browser.find_elements("css selector", ".condition")
+    assert "not knowledge" in conditions[-1].text
 
 
 def test_no_interval_is_shown_unless_the_release_states_one(schema: Schema) -> None:

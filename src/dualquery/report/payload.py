@@ -6,8 +6,10 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.report.source import Source, most_drawn, within
+from dualquery.report.source import Source, most_drawn, times_drawn, within
 from dualquery.schema import Attribute
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def payload(release: Release, source: Source) -> dict[str, Any]:
         "components": len(source.weights),
         "weights": _text(source.weights.astype("<f8").tobytes()),
         "data": _text(b"".join(source.pack(a) for a in covered)),
+        "drawn": _text(np.packbits(times_drawn(release)[covered] > 0, bitorder="little").tobytes()),
         "rows": release.privacy.rows if names_rows else None,
         # A release that can state how far an answer may be off puts it here.
         "uncertainty": None,

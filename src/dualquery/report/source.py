@@ -121,13 +121,17 @@ def joint(source: Source, first: int, second: int) -> Floats:
     return found
 
 
-def most_drawn(release: Release) -> npt.NDArray[np.int64]:
-    """Attributes in the order of how often a drawn query named them, then as declared."""
+def times_drawn(release: Release) -> npt.NDArray[np.int64]:
+    """Per attribute how often a drawn query named it."""
     drawn = np.concatenate([one.draws.queries for one in release.transcript])
     workload = release.actions.queries.take(np.asarray(drawn, dtype=np.int64))
     named = workload.literals.attribute[workload.terms >> 1]
-    counts = np.bincount(named, minlength=len(release.schema))
-    return np.argsort(-counts, kind="stable")
+    return np.bincount(named, minlength=len(release.schema))
+
+
+def most_drawn(release: Release) -> npt.NDArray[np.int64]:
+    """Attributes in the order of how often a drawn query named them, then as declared."""
+    return np.argsort(-times_drawn(release), kind="stable")
 
 
 def within(source: Source, attributes: Iterable[int], most_bytes: int) -> list[int]:

@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const MOST_OPTIONS = 50, MOST_BARS = 40, MANY_VALUES = 16;
+  const UNDRAWN = "No drawn query named this attribute: what is shown about it is not knowledge.";
   const byId = (id) => document.getElementById(id);
   const model = new dualquery.Model(JSON.parse(byId("release-data").textContent));
   const attributes = model.attributes;
@@ -174,8 +175,10 @@
       values.setAttribute("role", "group");
       values.setAttribute("aria-label", `Values of ${attribute.name}`);
     }
+    const note = model.drawn(condition.attribute) ? "" : UNDRAWN;
     return make("fieldset", {className: "condition"}, make("legend", {}, attribute.name),
-      make("div", {className: "side"}, side, remove), tools, values);
+      make("div", {className: "side"}, side, remove), tools, values,
+      make("p", {className: "hint"}, note));
   }
 
   function currentQuery() {
@@ -259,6 +262,7 @@
     if (hidden > 0) {
       rows.push(make("tr", {}, make("td", {colSpan: 4}, `and ${hidden} smaller ones`)));
     }
+    if (!model.drawn(further)) rows.push(make("tr", {}, make("td", {colSpan: 4}, UNDRAWN)));
     byId("further-head").hidden = !asked;
     body.replaceChildren(...rows);
   }

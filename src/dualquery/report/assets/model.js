@@ -40,10 +40,16 @@ const dualquery = (() => {
       this.weights = new Float64Array(bytesOf(payload.weights).buffer);
       this.data = bytesOf(payload.data);
       this.uncertainty = payload.uncertainty;
+      this.drawnBits = bytesOf(payload.drawn);
       this.offsets = new Float64Array(this.attributes.length + 1);
       this.attributes.forEach((attribute, i) => {
         this.offsets[i + 1] = this.offsets[i] + this.packedSize(attribute.size);
       });
+    }
+
+    // Whether any drawn query named the attribute; of others the release knows nothing.
+    drawn(position) {
+      return ((this.drawnBits[position >> 3] >> (position & 7)) & 1) === 1;
     }
 
     packedSize(size) {
