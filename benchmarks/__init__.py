@@ -1,0 +1,1 @@
+"""What is claimed to be fast, against what a user would do instead."""
