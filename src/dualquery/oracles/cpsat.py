@@ -53,10 +53,12 @@ def solve(
     solver.parameters.absolute_gap_limit = 0.5
     status = solver.solve(model)
     words = f"cpsat: {solver.status_name(status).lower()}"
+    bound = program.offset + solver.best_objective_bound
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         solution = np.array([solver.value(column) for column in columns], dtype=float)
-        return Outcome(solution, program.offset + solver.best_objective_bound, words)
-    return Outcome(None, None, words)
+        return Outcome(solution, bound, words)
+    # Out of time without a solution: what it proved so far still holds.
+    return Outcome(None, bound if status == cp_model.UNKNOWN else None, words)
 
 
 @dataclass(frozen=True)
