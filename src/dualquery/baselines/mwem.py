@@ -144,11 +144,30 @@ class Weights:
 
 
 def _pull(distribution: Floats, query: int, target: float, queries: OnUniverse) -> None:
+    """One step, in place. The new total is known from the query's own marginal table."""
     indicator = queries.indicator(query)
-    axes = tuple(axis for axis, size in enumerate(indicator.shape) if size == 1)
-    share = float((distribution.sum(axis=axes, keepdims=True) * indicator).sum())
-    distribution *= np.exp(indicator * (target - share) / 2.0)
-    distribution /= distribution.sum()
+    view, shape = _merged(distribution, indicator.shape)
+    indicator = indicator.reshape(shape)
+    axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
+    table = view.sum(axis=axes, keepdims=True)
+    factor = np.exp(indicator * (target - float((table * indicator).sum())) / 2.0)
+    view *= factor / float((table * factor).sum())
+
+
+def _merged(distribution: Floats, shape: tuple[int, ...]) -> tuple[Floats, tuple[int, ...]]:
+    """The distribution with neighbouring axes that a query does not ask for as one axis.
+
+    Few long axes are several times faster to go over than many short ones.
+    """
+    whole: list[int] = []
+    asked: list[int] = []
+    for size, part in zip(distribution.shape, shape, strict=True):
+        if part == 1 and asked and asked[-1] == 1:
+            whole[-1] *= size
+        else:
+            whole.append(size)
+            asked.append(part)
+    return distribution.reshape(whole), tuple(asked)
 
 
 @dataclass(frozen=True, eq=False)
