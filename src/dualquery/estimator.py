@@ -58,10 +58,11 @@ class DualQuery:
     `accountant`, the public reference size `rows` (add-remove only), and `seed`, which makes
     a run repeatable and therefore NOT PRIVATE. The rest sets accuracy and speed: who plays
     (`player`: a fitted model, or the paper's record a round), whether a model is fitted to the
-    draws at the end (`refit`), `rounds`, `samples`, `eta` (left out: planned from public
-    quantities), the `queries` random k-way marginals used when `fit` gets no workload, the record
-    player's `oracle` (a name or your own) and what `free` attributes take in its records, and the
-    `engine` (local, or dask with the address of a `scheduler`), which changes no result.
+    draws at the end (`refit`) and standard errors are worked out (`errors`), `rounds`, `samples`,
+    `eta` (left out: planned from public quantities), the `queries` random k-way marginals used
+    when `fit` gets no workload, the record player's `oracle` (a name or your own) and what `free`
+    attributes take in its records, and the `engine` (local, or dask with the address of a
+    `scheduler`), which changes no result.
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
     the table, the workload and the oracle, provided the schema was declared without the table.
@@ -75,6 +76,7 @@ class DualQuery:
     seed: int | None = None
     player: str | None = None
     refit: bool = True
+    errors: bool = True
     rounds: int | None = None
     samples: int | None = None
     eta: float | None = None
@@ -151,8 +153,8 @@ class DualQuery:
         )
         made = Release(schema, actions, transcript, privacy, parameters, style=FrameStyle.of(table))
         if self.refit:
-            return refitted(made, progress)
-        return refitted(made, steps=0) if player is Player.MODEL else made
+            return refitted(made, progress, errors=self.errors)
+        return refitted(made, steps=0, errors=False) if player is Player.MODEL else made
 
     def release(
         self,

@@ -23,14 +23,22 @@ def answer(
 
     release = read_release(directory)
     parsed = [parse(text, release.schema) for text in queries]
-    values = release.answers(Workload.of(parsed, release.schema))
+    asked = Workload.of(parsed, release.schema)
+    values, errors = release.answers(asked), release.standard_errors(asked)
+    texts = [format_query(query, release.schema) for query in parsed]
     if as_json:
         rows = [
-            {"query": format_query(query, release.schema), "answer": float(value)}
-            for query, value in zip(parsed, values, strict=True)
+            {
+                "query": text,
+                "answer": float(values[i]),
+                "standard_error": None if errors is None else float(errors[i]),
+            }
+            for i, text in enumerate(texts)
         ]
         typer.echo(json.dumps({"source": release.source, "answers": rows}))
         return
-    for query, value in zip(parsed, values, strict=True):
-        typer.echo(f"{value:.6f}  {format_query(query, release.schema)}")
-    typer.echo(f"from the {release.source}", err=True)
+    for i, text in enumerate(texts):
+        spread = "" if errors is None else f" ± {errors[i]:.6f}"
+        typer.echo(f"{values[i]:.6f}{spread}  {text}")
+    note = "" if errors is None else "; ± is one standard error"
+    typer.echo(f"from the {release.source}{note}", err=True)

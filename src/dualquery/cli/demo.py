@@ -9,7 +9,7 @@ import typer
 
 from dualquery.cli import options
 
-QUERIES = 100_000
+QUERIES = 20_000
 QUESTIONS = (
     "smoker=1 & age>=65",
     "sex=female & education=university",

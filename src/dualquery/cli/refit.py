@@ -21,6 +21,10 @@ def refit(
     steps: Annotated[
         int | None, typer.Option(help="Steps of the last stretch. [default: the release's]")
     ] = None,
+    errors: Annotated[
+        bool,
+        typer.Option("--errors/--no-errors", help="Work out standard errors by a rehearsal."),
+    ] = True,
     quiet: options.Quiet = False,
 ) -> None:
     """Fit a model to the draws of a release. It needs no private table and costs no privacy."""
@@ -30,7 +34,7 @@ def refit(
 
     release = read_release(directory)
     with Reporter(quiet) as progress:
-        made = refitted(release, progress, components=components, steps=steps)
+        made = refitted(release, progress, components=components, steps=steps, errors=errors)
     path = made.save(directory if out is None else out, overwrite=out is None)
     typer.echo(f"release: {path}")
     typer.echo(f"answers and rows come from the {made.source}; the privacy statement is unchanged")

@@ -29,6 +29,10 @@ def release(
     refit: Annotated[
         bool, typer.Option("--refit/--no-refit", help="Fit a model to the draws at the end.")
     ] = True,
+    errors: Annotated[
+        bool,
+        typer.Option("--errors/--no-errors", help="Work out standard errors by a rehearsal."),
+    ] = True,
     rounds: options.Rounds = None,
     samples: options.Samples = None,
     eta: options.Eta = None,
@@ -79,6 +83,7 @@ def release(
         seed=seed,
         player=player,
         refit=refit,
+        errors=errors,
         rounds=rounds,
         samples=samples,
         eta=eta,

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.journal import Journal, NoJournal
-from dualquery.game.query_player import QueryPlayer
+from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
 from dualquery.transcript import Round, Transcript
 
 State = TypeVar("State")
+
+
+class Drawer(Protocol):
+    """The query player, as the loop sees it: what it knows of the data stays inside."""
+
+    def draw(
+        self,
+        temperature: float,
+        played: npt.NDArray[np.float64],
+        samples: int,
+        source: RandomSource,
+    ) -> Draws: ...
+
 
 Observer = Callable[[int, int], None]
 """Told (rounds done, rounds in all). It learns nothing that is not public."""
 
 
 def step(
-    query_player: QueryPlayer,
+    query_player: Drawer,
     data_player: DataPlayer[State],
     state: State,
     temperature: float,
@@ -49,7 +62,7 @@ def step(
 
 
 def play(
-    query_player: QueryPlayer,
+    query_player: Drawer,
     data_player: DataPlayer[State],
     temperatures: npt.NDArray[np.float64],
     samples: npt.NDArray[np.int64],

@@ -17,6 +17,7 @@ from dualquery.frames import decode, write_table
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.actions import Actions
 from dualquery.queries.workload import Literals, Workload
+from dualquery.refit.errors import ErrorTable
 from dualquery.refit.mixture import Mixture
 from dualquery.release.release import Release
 from dualquery.schema_files import schema_from_dict, schema_to_dict
@@ -79,8 +80,12 @@ def _write_files(release: Release, folder: Path) -> None:
     arrays = release.transcript.to_arrays()
     np.savez_compressed(folder / "transcript.npz", allow_pickle=False, **arrays)
     if release.model is not None:
+        scale = np.empty((0, 0)) if release.errors is None else release.errors.scale
         np.savez_compressed(
-            folder / "model.npz", weights=release.model.weights, tables=release.model.tables
+            folder / "model.npz",
+            weights=release.model.weights,
+            tables=release.model.tables,
+            error_scale=scale,
         )
     records = release.transcript.records
     if records is None:
@@ -157,10 +162,11 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Release:
         actions = Actions(queries, int(stored["asked"]), stored["offsets"])
     with np.load(folder / "transcript.npz", allow_pickle=False) as stored:
         arrays = dict(stored)
-    model = None
+    model = errors = None
     if "model.npz" in content["files"]:
         with np.load(folder / "model.npz", allow_pickle=False) as stored:
             model = Mixture(schema, stored["weights"], stored["tables"])
+            errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
     return Release(
         schema,
         actions,
@@ -168,6 +174,7 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Release:
         PrivacyStatement.from_dict(content["privacy"]),
         content["parameters"],
         model,
+        errors,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dualquery.errors import ParameterError
+from dualquery.game.rehearsal import rehearse
 from dualquery.refit.fit import fit_transcript
 from dualquery.refit.schedule import Schedule
 from dualquery.release.release import Release
@@ -19,14 +20,16 @@ def refitted(
     *,
     components: int | None = None,
     steps: int | None = None,
+    errors: bool = True,
 ) -> Release:
-    """The release with a model fitted to its transcript.
+    """The release with a model fitted to its transcript, and standard errors by a rehearsal.
 
     Guarantee: post-processing. The private table is not needed and no privacy is spent.
 
     Args:
         components: of the mixture, if not as in the game.
         steps: of the last stretch; 0 takes the model as the game left it.
+        errors: whether to rehearse; without, answers have no standard errors.
     """
     played = Schedule(**release.parameters["training"])
     wanted = played
@@ -45,4 +48,14 @@ def refitted(
         wanted,
         lambda done, total: progress("fitting the model", done, total),
     )
-    return release.with_model(model)
+    if not errors:
+        return release.with_model(model, None)
+    table = rehearse(
+        model,
+        release.actions,
+        release.transcript,
+        release.privacy.rows,
+        wanted,
+        lambda done, total: progress("rehearsing for standard errors", done, total),
+    )
+    return release.with_model(model, table)

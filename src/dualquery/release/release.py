@@ -18,6 +18,7 @@ from dualquery.queries.evaluation import mean_answers, satisfying
 from dualquery.queries.language import parse
 from dualquery.queries.query import Query
 from dualquery.queries.workload import Workload
+from dualquery.refit.errors import ErrorTable
 from dualquery.refit.mixture import Mixture
 from dualquery.schema import Schema
 from dualquery.transcript import Transcript
@@ -37,6 +38,7 @@ class Release:
     privacy: PrivacyStatement
     parameters: dict[str, Any]
     model: Mixture | None = None
+    errors: ErrorTable | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
 
     @cached_property
@@ -61,6 +63,22 @@ class Release:
         """The released answer to one query: the share of the population that satisfies it."""
         parsed = parse(query, self.schema) if isinstance(query, str) else query
         return float(self.answers(Workload.of([parsed], self.schema))[0])
+
+    def answer_with_error(self, query: str | Query) -> tuple[float, float | None]:
+        """An answer and its standard error, where the release knows one.
+
+        About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`.
+        """
+        parsed = parse(query, self.schema) if isinstance(query, str) else query
+        asked = Workload.of([parsed], self.schema)
+        errors = self.standard_errors(asked)
+        return float(self.answers(asked)[0]), None if errors is None else float(errors[0])
+
+    def standard_errors(self, workload: Workload) -> npt.NDArray[np.float64] | None:
+        """A standard error for each answer to a workload, where the release knows them."""
+        if self.errors is None:
+            return None
+        return self.errors.of_answers(workload, self.answers(workload))
 
     def answers(self, workload: Workload | None = None) -> npt.NDArray[np.float64]:
         """The released answers to a workload; without one, to the release's own."""
@@ -99,9 +117,9 @@ class Release:
                 raise ReleaseError("no record of the release satisfies the condition")
         return records[generator.integers(0, len(records), size=rows)]
 
-    def with_model(self, model: Mixture | None) -> Release:
+    def with_model(self, model: Mixture, errors: ErrorTable | None) -> Release:
         """The same release with another model; it is post-processing and costs nothing."""
-        return replace(self, model=model)
+        return replace(self, model=model, errors=errors)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release directory; it appears whole or not at all."""
