@@ -120,6 +120,7 @@
       box.addEventListener("change", () => {
         if (box.checked) condition.codes.add(code);
         else condition.codes.delete(code);
+        showRange();
         update();
       });
       boxes.push(box);
@@ -131,7 +132,16 @@
         box.checked = wanted(code);
         if (box.checked) condition.codes.add(code);
       });
+      showRange();
       update();
+    };
+    let ends = [];
+    // The two ends say what is ticked, where that is one range.
+    const showRange = () => {
+      const codes = [...condition.codes].sort((a, b) => a - b);
+      const low = codes[0], high = codes[codes.length - 1];
+      const one = codes.length > 0 && high - low === codes.length - 1 && high < attribute.proper;
+      ends.forEach((chooser, i) => { chooser.value = one ? String(i ? high : low) : ""; });
     };
     const tools = make("div", {className: "tools"});
     if (attribute.size > 3) {
@@ -144,20 +154,23 @@
       tools.append(all, none);
     }
     if ((attribute.edges || attribute.ordered) && attribute.proper > 2) {
-      const ends = ["from", "to"].map((word) => {
-        const chooser = make("select", {ariaLabel: `${attribute.name}: ${word}`});
+      ends = ["from", "to"].map((word) => {
+        const chooser = make("select", {ariaLabel: `${attribute.name}: ${word}`},
+          make("option", {value: ""}, "…"));
         for (let code = 0; code < attribute.proper; code++) {
           chooser.append(make("option", {value: String(code)}, dualquery.labelOf(attribute, code)));
         }
         return chooser;
       });
-      ends[1].value = String(attribute.proper - 1);
-      for (const end of ends) {
+      ends.forEach((end, i) => {
         end.addEventListener("change", () => {
-          const [low, high] = ends.map((chooser) => Number(chooser.value));
+          let low = Number(ends[0].value || 0);
+          let high = Number(ends[1].value || attribute.proper - 1);
+          if (low > high) [low, high] = i ? [high, high] : [low, low];
           set((code) => code >= low && code <= high);
         });
-      }
+      });
+      showRange();
       tools.append(make("span", {className: "range"}, "from ", ends[0], " to ", ends[1]));
     }
     if (attribute.size > MANY_VALUES) {
