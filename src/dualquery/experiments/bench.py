@@ -15,15 +15,16 @@ import numpy.typing as npt
 from dualquery.baselines.baseline import Floats
 from dualquery.errors import ParameterError
 from dualquery.experiments.binarised import binarised, binarised_workload, is_binary
+from dualquery.experiments.shapes import size_of
 from dualquery.queries.counting import Answers, count
 from dualquery.queries.generators import random_marginals
-from dualquery.queries.workload import Workload
+from dualquery.queries.workload import Literals, Workload
 from dualquery.records import Records
 from dualquery.schema import Attribute, Schema
 from dualquery.table import open_table
 
 K = 3
-KINDS = ("marginals", "parities")
+"""The arity of the paper's queries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ def source(
         table, schema = catalogue.load(name, data, download=download)
         return Source(name, table, schema)
     if name == "ratings":
-        ratings = RatingsTable(50_000, 2_000) if quick else RatingsTable()
+        ratings = RatingsTable(*size_of(name, quick))
         return Source(name, ratings, ratings.schema)
     if name == "netflix":
         matrix, schema = catalogue.load_netflix(data)
@@ -149,7 +150,7 @@ def narrow(source: Source, bits: tuple[tuple[str, str], ...], queries: int, kind
     workload = _triples(owners, queries, kind == "parities")
     # Counted where the rows are: bit i of the narrow view is one code of attribute owners[i].
     codes = np.array([schema[name].code_of(value) for name, value in bits], dtype=np.int32)
-    wide_literals = type(workload.literals)(
+    wide_literals = Literals(
         owners[workload.literals.attribute].astype(np.int32),
         workload.literals.start,
         codes[workload.literals.attribute],

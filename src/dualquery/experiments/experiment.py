@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dualquery.errors import ParameterError
+from dualquery.errors import ParameterError, TableError
 from dualquery.experiments.bench import Bench
 from dualquery.experiments.series import DATA_FREE, Game, Progress, Spend, available, run
 from dualquery.experiments.store import Row, Store
@@ -58,6 +58,9 @@ class Task:
 
     def cells(self, progress: Progress) -> dict[str, object]:
         bench = self.bench()
+        for name, found in bench.key.items():
+            if found != self.key[name]:
+                raise TableError(f"expected {name}={self.key[name]} in the table, found {found}")
         seed = int(str(self.key["run"]))
         outcome = run(self.series, bench, self.spend, self.game, seed, progress)
         return {
