@@ -47,6 +47,25 @@ def test_release_answer_sample_evaluate(run, files, release) -> None:
     assert "NOT PRIVATE" in run("evaluate", files / "out", files / "table.csv").out
 
 
+def test_refit_and_rows_on_a_condition(run, files, release) -> None:
+    assert release("--player", "record", "--no-refit", "--quiet").code == 0
+    assert json.loads(run("answer", files / "out", "smoker", "--json").out)["source"] == "records"
+    assert run("refit", files / "out", "--out", files / "better", "--steps", 20).code == 0
+    figures = json.loads(run("answer", files / "better", "smoker", "--json").out)
+    assert figures["source"] == "model"
+    assert figures["answers"][0]["standard_error"] > 0
+    assert "±" in run("answer", files / "better", "smoker").out
+    assert run("refit", files / "out", "--no-errors", "--quiet").code == 0
+    assert dq.load(files / "out").source == "model"
+    assert dq.load(files / "out").privacy == dq.load(files / "better").privacy
+    done = run(
+        "sample", files / "better", "--rows", 20, "--out", files / "w.parquet",
+        "--where", "smoker=1",
+    )  # fmt: skip
+    assert done.code == 0
+    assert pq.read_table(files / "w.parquet").column("smoker").to_pylist() == [1] * 20
+
+
 def test_evaluate_another_workload(run, files, release) -> None:
     release("--quiet")
     (files / "mine.txt").write_text("smoker\nsex=Male\n")
