@@ -115,7 +115,7 @@ def test_any_choice_gives_the_same_counts(
     monkeypatch: pytest.MonkeyPatch, near: int, listed: float, row: float
 ) -> None:
     monkeypatch.setattr(counting, "NEAR_CACHE", near)
-    monkeypatch.setattr(counting, "LISTED_NS", listed)
+    monkeypatch.setattr(counting, "NEAR_LISTED_NS", listed)
     monkeypatch.setattr(counting, "ROW_NS", row)
     monkeypatch.setattr(counting, "PLACE_NS", row)
     random = np.random.default_rng(1)

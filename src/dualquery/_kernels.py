@@ -48,6 +48,27 @@ def pack_ones(rows, columns, literals, first_row, bits):  # type: ignore[no-unty
 
 
 @njit(nogil=True, cache=True)
+def pack_columns(  # type: ignore[no-untyped-def]
+    indices, cursor, stop, attributes, literals, first_row, end_row, bits, first, last
+):
+    """`pack_ones` for the sorted rows of whole columns, `attributes[first:last]`, up to `end_row`.
+
+    Column a goes on at `cursor[a]`, which is moved to its first row past the block.
+    """
+    for i in range(first, last):
+        attribute = attributes[i]
+        place = cursor[attribute]
+        while place < stop[attribute] and indices[place] < end_row:
+            row = indices[place] - first_row
+            for side in range(literals.shape[1]):
+                literal = literals[attribute, side]
+                if literal >= 0:
+                    bits[literal, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+            place += 1
+        cursor[attribute] = place
+
+
+@njit(nogil=True, cache=True)
 def add_matches(truth, start, terms, is_parity, matches, first, last):  # type: ignore[no-untyped-def]
     """Add to `matches[q]` whether one record satisfies query q, for q in [first, last).
 

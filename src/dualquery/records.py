@@ -6,6 +6,7 @@ This module is on the private side of the boundary.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -16,7 +17,7 @@ from dualquery.encoding import OutOfDomain
 from dualquery.errors import TableError
 from dualquery.queries.workload import Literals
 from dualquery.schema import Schema
-from dualquery.table import ArrowBlock, DenseBlock, Ones, Table
+from dualquery.table import ArrowBlock, Columns, DenseBlock, Ones, Table
 from dualquery.threads import over_ranges
 
 Words = npt.NDArray[np.uint64]
@@ -54,6 +55,8 @@ class Records:
         for block in table.blocks(schema, attributes, out_of_domain):
             if isinstance(block, Ones):
                 sparse.add(block)
+            elif isinstance(block, Columns):
+                sparse.add_columns(block)
             else:
                 dense.add(block)
         blocks, block_rows = sparse.finish() if sparse.rows else dense.finish()
@@ -141,10 +144,7 @@ class _OnesPacker:
     def add(self, ones: Ones) -> None:
         from dualquery._kernels import pack_ones
 
-        self.rows = max(self.rows, ones.rows)
-        while len(self._blocks) * self._size < self.rows:
-            shape = len(self.literals), self._size // 64
-            self._blocks.append(np.zeros(shape, dtype=np.uint64))
+        self._grow(ones.rows)
         number = (ones.row // self._size).astype(np.uint16)
         order = np.argsort(number, kind="stable")  # a radix sort for 16 bits
         row, attribute = ones.row[order], ones.attribute[order]
@@ -163,6 +163,34 @@ class _OnesPacker:
                     )
 
         over_ranges(task, len(self._blocks), grain=1)
+
+    def add_columns(self, columns: Columns) -> None:
+        """All ones at once, by column: they are walked block by block, each of them once."""
+        from dualquery._kernels import pack_columns
+
+        self._grow(columns.rows)
+        cursor, stop = columns.start[:-1].copy(), columns.start[1:]
+        attributes = np.flatnonzero((self._places >= 0).any(axis=1))
+        for number, bits in enumerate(self._blocks):
+            task = partial(
+                pack_columns,
+                columns.indices,
+                cursor,
+                stop,
+                attributes,
+                self._places,
+                number * self._size,
+                (number + 1) * self._size,
+                bits,
+            )
+            over_ranges(task, len(attributes), grain=64)
+
+    def _grow(self, rows: int) -> None:
+        """Make blocks for this many rows."""
+        self.rows = max(self.rows, rows)
+        while len(self._blocks) * self._size < self.rows:
+            shape = len(self.literals), self._size // 64
+            self._blocks.append(np.zeros(shape, dtype=np.uint64))
 
     def finish(self) -> tuple[list[Words], list[int]]:
         turned = np.flatnonzero(self._holds[:, 0])

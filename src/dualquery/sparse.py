@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dualquery.encoding import OutOfDomain
 from dualquery.errors import SchemaError, TableError
 from dualquery.schema import Schema
-from dualquery.table import ArrowTable, Ones, first_line, open_table
+from dualquery.table import ArrowTable, Columns, Ones, first_line, open_table
 
 BATCH = 1 << 22
 """Ones handled at a time."""
@@ -49,27 +49,18 @@ class SparseTable(OnesTable):
 
     def __init__(self, matrix: Any) -> None:
         columns = matrix.tocsc()
-        if not columns.has_canonical_format:
+        if not columns.has_canonical_format or not columns.data.all():
             columns = columns.copy() if columns is matrix else columns  # never change the caller's
             columns.sum_duplicates()
+            columns.eliminate_zeros()
         _require_ones(columns.data, lambda i: _owner(columns.indptr, i))
         super().__init__(*columns.shape)
         self.columns = columns
 
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
-    ) -> Iterator[Ones]:
-        start, indices, data = self.columns.indptr, self.columns.indices, self.columns.data
-        chosen = np.asarray(attributes, dtype=np.int64)
-        sizes = (start[chosen + 1] - start[chosen]).astype(np.int64)
-        part = np.cumsum(sizes) // BATCH
-        yield _no_ones(self.rows)
-        for number in np.unique(part):
-            inside = np.flatnonzero(part == number)
-            places = np.concatenate([np.arange(start[a], start[a + 1]) for a in chosen[inside]])
-            on = data[places] != 0
-            attribute = np.repeat(chosen[inside].astype(np.int32), sizes[inside])
-            yield Ones(self.rows, indices[places][on].astype(np.int64), attribute[on])
+    ) -> Iterator[Columns]:
+        yield Columns(self.rows, self.columns.indptr, self.columns.indices)
 
 
 class SparseFile(OnesTable):

@@ -86,6 +86,18 @@ class Ones:
     attribute: npt.NDArray[np.int32]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """All ones of a 0/1 table by column: attribute a has the rows `indices[start[a]:start[a+1]]`.
+
+    They are in rising order.
+    """
+
+    rows: int
+    start: npt.NDArray[np.integer]
+    indices: npt.NDArray[np.integer]
+
+
 class ArrowTable:
     """A table that gives Arrow batches; frames and files come down to this."""
 

@@ -29,9 +29,11 @@ NEAR_CACHE, FAR_CACHE = 1 << 20, 1 << 24
 NEAR_NS, FAR_NS = 0.09, 0.35
 """Nanoseconds to load and count one word of a column, from the cache and from memory."""
 
-LISTED_NS, ROW_NS, PLACE_NS = 0.9, 1.5, 0.3
-"""Nanoseconds to test one listed row in one column; to enter one row into a table; to find its
-place along one attribute."""
+NEAR_LISTED_NS, FAR_LISTED_NS = 0.9, 6.0
+"""Nanoseconds to test one listed row in one column, from the cache and from memory."""
+
+ROW_NS, PLACE_NS = 1.5, 0.3
+"""Nanoseconds to enter one row into a table; to find its place along one attribute."""
 
 CALL_NS = 15.0
 """Nanoseconds a query takes in one block besides its words."""
@@ -90,6 +92,12 @@ class Tally:
         """What one word of one column costs a popcount."""
         tile = 8 * len(self.records.literals) * min(self.words, 64)
         return NEAR_NS if tile <= NEAR_CACHE else FAR_NS
+
+    @property
+    def listed_ns(self) -> float:
+        """What one row of a list costs in one column; lists reach into whole blocks."""
+        block = max(bits.nbytes for bits in self.records.blocks)
+        return NEAR_LISTED_NS if block <= FAR_CACHE else FAR_LISTED_NS
 
 
 def _by_kind(workload: Workload) -> Iterator[tuple[Positions, Terms, bool]]:
@@ -194,7 +202,9 @@ def _worth_lists(tally: Tally, terms: Terms) -> Positions:
     k = terms.shape[1]
     blocks = len(tally.records.blocks)
     dense = k * tally.words * tally.dense_ns + blocks * CALL_NS
-    return np.flatnonzero((pivot >= 0) & (ones * (k - 1) * LISTED_NS + blocks * CALL_NS < dense))
+    return np.flatnonzero(
+        (pivot >= 0) & (ones * (k - 1) * tally.listed_ns + blocks * CALL_NS < dense)
+    )
 
 
 def _rarest(tally: Tally, terms: Terms) -> tuple[npt.NDArray[np.int64], Counts]:
