@@ -264,9 +264,33 @@ def test_attributes_that_were_never_drawn_are_marked(open_page) -> None:
     assert "not knowledge" in conditions[-1].text
 
 
-def test_no_interval_is_shown_unless_the_release_states_one(schema: Schema) -> None:
+def test_the_interval_is_the_release_s_own(open_page, schema: Schema) -> None:
+    release = with_mixture(made_release(schema), 6, rehearsed=True)
+    browser = open_page(render_page(release))
+    wanted = random_queries(schema, 60)
+    found = browser.execute_script(
+        """const payload = JSON.parse(document.getElementById("release-data").textContent);
+        const model = new dualquery.Model(payload);
+        return arguments[0].map((query) => model.error(query, model.answer(query)));""",
+        [asked(query) for query in wanted],
+    )
+    for query, error in zip(wanted, found, strict=True):
+        assert error == pytest.approx(release.answer_with_error(query)[1], abs=1e-9)
+    text = by_id(browser, "query").get_attribute("value")
+    answer, error = release.answer_with_error(text)
+    assert error is not None
+    shown = by_id(browser, "answer-interval").text
+    assert shown == (
+        f"95 % interval: {100 * max(0.0, answer - 1.96 * error):.2f} % to "
+        f"{100 * min(1.0, answer + 1.96 * error):.2f} %"
+    )
+
+
+def test_no_interval_is_shown_unless_the_release_states_one(open_page, schema: Schema) -> None:
     release = made_release(schema)
     assert payload(release, source_of(release))["uncertainty"] is None
+    browser = open_page(render_page(release))
+    assert "no interval" in by_id(browser, "answer-interval").text
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -13,6 +13,7 @@ from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.actions import Actions
 from dualquery.queries.generators import random_marginals
 from dualquery.queries.query import Query
+from dualquery.refit.errors import LEVELS, MOST_LITERALS, ErrorTable
 from dualquery.refit.mixture import Mixture
 from dualquery.release.release import Release
 from dualquery.schema import Attribute, Schema
@@ -82,7 +83,9 @@ def made_release(
     return Release(schema, Actions.plain(workload), Transcript(tuple(turns)), privacy, parameters)
 
 
-def with_mixture(base: Release, components: int, seed: int = 1) -> Release:
+def with_mixture(
+    base: Release, components: int, seed: int = 1, *, rehearsed: bool = False
+) -> Release:
     """The release with a random model."""
     random = np.random.default_rng(seed)
     parts = []
@@ -90,7 +93,10 @@ def with_mixture(base: Release, components: int, seed: int = 1) -> Release:
         logits = 3.0 * random.normal(size=(int(size), components))
         parts.append(np.exp(logits) / np.exp(logits).sum(axis=0))
     weights = random.dirichlet(np.ones(components))
-    return base.with_model(Mixture(base.schema, weights, np.concatenate(parts)))
+    errors = None
+    if rehearsed:
+        errors = ErrorTable(random.uniform(1e-4, 1e-2, (MOST_LITERALS, len(LEVELS) - 1)))
+    return base.with_model(Mixture(base.schema, weights, np.concatenate(parts)), errors)
 
 
 def mixture_answer(release: Release, query: Query) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.refit.errors import LEVELS
 from dualquery.report.source import Source, most_drawn, times_drawn, within
 from dualquery.schema import Attribute
 
@@ -33,9 +34,21 @@ def payload(release: Release, source: Source) -> dict[str, Any]:
         "data": _text(b"".join(source.pack(a) for a in covered)),
         "drawn": _text(np.packbits(times_drawn(release)[covered] > 0, bitorder="little").tobytes()),
         "rows": release.privacy.rows if names_rows else None,
-        # A release that can state how far an answer may be off puts it here.
-        "uncertainty": None,
+        "uncertainty": _uncertainty(release),
     }
+
+
+def _uncertainty(release: Release) -> dict[str, Any] | None:
+    """Logarithms of the standard error by the logarithm of an answer's distance from 0 or 1.
+
+    A row for queries of one literal, of two, and of as many as there are rows or more; between
+    the places it is interpolated. None where the release knows none: a page never guesses.
+    """
+    errors = release.errors
+    if errors is None or not np.all(np.isfinite(errors.scale)):
+        return None
+    places = np.log(np.sqrt(np.maximum(LEVELS[:-1], 3e-5) * LEVELS[1:]))
+    return {"places": places.tolist(), "rows": np.log(errors.scale).tolist()}
 
 
 def _covered(release: Release, source: Source) -> list[int]:

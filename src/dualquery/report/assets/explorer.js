@@ -225,11 +225,13 @@
         (model.rows ? `, about ${Math.round(share * model.rows).toLocaleString("en")} of ` +
           `${model.rows.toLocaleString("en")} records` : "")
       : "no condition yet: every record counts";
-    const error = asked ? model.error(query) : null;
-    byId("answer-interval").textContent = error === null
+    const error = asked ? model.error(query, share) : null;
+    byId("answer").dataset.error = String(error);
+    byId("answer-interval").textContent = !model.uncertainty
       ? "This release states no interval for its answers."
-      : `95 % interval ${percent(Math.max(0, share - 1.96 * error))} to ` +
-        `${percent(Math.min(1, share + 1.96 * error))}`;
+      : error === null ? ""
+        : `95 % interval: ${percent(Math.max(0, share - 1.96 * error))} to ` +
+          `${percent(Math.min(1, share + 1.96 * error))}`;
     byId("query").value = asked ? dualquery.formatQuery(query, attributes) : "";
     byId("copied").textContent = "";
     draw(query, asked);

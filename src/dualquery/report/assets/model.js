@@ -115,9 +115,20 @@ const dualquery = (() => {
       return this.posterior(query).reduce((sum, part) => sum + part, 0);
     }
 
-    // A standard error, where the release states one; never a guess.
-    error(query) {
-      return null;
+    // The standard error of an answer, where the release states one; never a guess.
+    error(query, answer) {
+      if (!this.uncertainty) return null;
+      const {places, rows} = this.uncertainty;
+      const row = rows[Math.min(query.literals.length, rows.length) - 1];
+      const at = Math.log(Math.max(Math.min(answer, 1 - answer), 1e-6));
+      if (at <= places[0]) return Math.exp(row[0]);
+      for (let i = 1; i < places.length; i++) {
+        if (at <= places[i]) {
+          const share = (at - places[i - 1]) / (places[i] - places[i - 1]);
+          return Math.exp(row[i - 1] + share * (row[i] - row[i - 1]));
+        }
+      }
+      return Math.exp(row[row.length - 1]);
     }
 
     // The distribution of one attribute among the records that satisfy a query, or null where
