@@ -26,6 +26,7 @@ def describe() -> dict[str, str]:
         "cores": str(os.cpu_count() or "unknown"),
         "threads used": str(thread_count()),
         "memory": _memory(),
+        "load": _load(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": ", ".join(versions),
     }
@@ -36,6 +37,15 @@ def _processor() -> str:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor() or "unknown"
+
+
+def _load() -> str:
+    """What else ran: times mean little on a machine that was shared."""
+    try:
+        busy = os.getloadavg()[2]
+    except (AttributeError, OSError):
+        return "unknown"
+    return f"{busy:.1f} processes running on average in the last 15 minutes of the experiment"
 
 
 def _memory() -> str:

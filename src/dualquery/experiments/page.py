@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from dualquery.datasets.catalogue import get
 from dualquery.errors import ParameterError
 from dualquery.experiments import NAMES
-from dualquery.experiments.experiment import Experiment, file_stem, load
+from dualquery.experiments.experiment import Claim, Experiment, file_stem, load
 from dualquery.experiments.machine import describe
 from dualquery.experiments.plots import save_figure
+from dualquery.experiments.shapes import size_of
 from dualquery.experiments.store import Row, Store
 from dualquery.experiments.summary import claims_table, means_table
 
@@ -39,7 +41,7 @@ def write_summary(experiment: Experiment, rows: list[Row], out: Path, quick: boo
 
 def write_page(out: Path, *, quick: bool = False) -> Path:
     """`README.md` in the results folder, from whatever experiments are stored there."""
-    sections, claims = [], []
+    sections, claims = [], data_claims()
     for name in NAMES:
         experiment = load(name)
         rows = Store(out / f"{file_stem(name, quick)}.csv").rows
@@ -66,6 +68,25 @@ def write_page(out: Path, *, quick: bool = False) -> Path:
     path = out / ("quick.md" if quick else "README.md")
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
     return path
+
+
+def data_claims() -> list[Claim]:
+    """The paper's table of data sets."""
+    made = []
+    for name, rows, attributes in (("adult", 30_162, 14), ("kdd99", 494_021, 41)):
+        schema = get(name).schema()
+        published, bits = size_of(name)
+        ours = int(schema.bit_counts.sum())
+        made.append(
+            Claim(
+                f"{name}: records, attributes, binary attributes",
+                f"{rows:,}, {attributes}, {bits}",
+                f"{published:,}, {len(schema)}, {ours}",
+                rows == published and bits == ours,
+                "" if len(schema) == attributes else "235 bits include the class, income",
+            )
+        )
+    return made
 
 
 def _section(experiment: Experiment, rows: list[Row], quick: bool, level: int) -> str:
