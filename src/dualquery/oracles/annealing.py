@@ -35,7 +35,7 @@ class Annealing:
     """
 
     runs: int = 32
-    agree: int = 5
+    agree: int = 8
     sweeps: int | None = None
     hot: float = 0.8
     cold: float = 0.1
