@@ -147,8 +147,8 @@ def play_records(
 ) -> Outcome:
     """The paper's game against the counts of the bench, over whichever view the workload has.
 
-    Timed without counting, which the paper leaves out too, and without compilation: two short
-    rounds come first.
+    Timed without counting, which the paper leaves out too, and without compilation: two rounds
+    are played beforehand.
     """
     rounds = allowed_rounds(spend, bench.rows, game)
     player = RecordPlayer(
@@ -166,7 +166,7 @@ def play_records(
         )
         return player.answers(state)
 
-    of(2, min(20, game.samples))
+    of(min(2, rounds), game.samples)
     begun = time.perf_counter()
     answers = of(rounds, game.samples)
     seconds = time.perf_counter() - begun
