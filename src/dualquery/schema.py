@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.errors import SchemaError
+
+if TYPE_CHECKING:
+    from dualquery.constraints import Constraints
 
 Value = str | int | float | bool
 
@@ -222,11 +225,13 @@ class Schema:
     """The ordered attributes of a table.
 
     `patterns` stands for 0/1 columns that are known by name only once a table's header
-    is seen (`movie_*`); `resolve` turns them into attributes.
+    is seen (`movie_*`); `resolve` turns them into attributes. `rules` are the public
+    constraints as they stand in the schema file; `constraints` is their working form.
     """
 
     attributes: tuple[Attribute, ...]
     patterns: tuple[str, ...] = ()
+    rules: tuple[Mapping[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.attributes and not self.patterns:
@@ -243,6 +248,15 @@ class Schema:
 
     def __getitem__(self, name: str) -> Attribute:
         return self.attributes[self.position(name)]
+
+    @cached_property
+    def constraints(self) -> Constraints | None:
+        """What no record may be; None where nothing is forbidden."""
+        if not self.rules:
+            return None
+        from dualquery.constraints import Constraints
+
+        return Constraints.parse(self.rules, self)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -312,7 +326,7 @@ class Schema:
             raise SchemaError(
                 f"no column of the table matches binary_columns pattern {self.patterns[0]!r}"
             )
-        return Schema(tuple(attributes))
+        return Schema(tuple(attributes), rules=self.rules)
 
     def require_resolved(self) -> Schema:
         """The schema itself, if every column is known by name."""

@@ -52,10 +52,11 @@ def schema_from_domain(domain: Any) -> Schema:
 
 def schema_from_dict(content: Mapping[str, Any]) -> Schema:
     """Read the content of a schema file."""
-    unknown = set(content) - {"attributes", "binary_columns"}
+    unknown = set(content) - {"attributes", "binary_columns", "constraints"}
     if unknown:
         raise SchemaError(
-            f"unknown table [{min(unknown)}] in the schema; expected attributes or binary_columns"
+            f"unknown table [{min(unknown)}] in the schema; expected attributes, binary_columns "
+            "or constraints"
         )
     attributes = []
     for name, entry in content.get("attributes", {}).items():
@@ -64,7 +65,13 @@ def schema_from_dict(content: Mapping[str, Any]) -> Schema:
         attributes.append(Attribute.from_dict(name, entry))
     names, patterns = _binary_columns(content.get("binary_columns", {}))
     attributes.extend(Attribute.binary(name) for name in names)
-    return Schema(tuple(attributes), patterns)
+    rules = content.get("constraints", [])
+    if not isinstance(rules, list) or not all(isinstance(rule, Mapping) for rule in rules):
+        raise SchemaError("constraints: expected [[constraints]] tables")
+    schema = Schema(tuple(attributes), patterns, tuple(dict(rule) for rule in rules))
+    if not patterns:  # a rule about a column that is not known yet is checked with the table
+        schema.constraints  # noqa: B018 - rules that contradict one another are refused here
+    return schema
 
 
 def _binary_columns(entry: Any) -> tuple[list[str], tuple[str, ...]]:
@@ -106,6 +113,8 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
         columns["pattern"] = list(schema.patterns)
     if columns:
         content["binary_columns"] = columns
+    if schema.rules:
+        content["constraints"] = [dict(rule) for rule in schema.rules]
     return content
 
 
@@ -130,6 +139,9 @@ def save_schema(schema: Schema, path: str | Path, header: Iterable[str] = ()) ->
         lines.append("")
         lines.append("[binary_columns]")
         lines.extend(f"{key} = {_literal(v)}" for key, v in content["binary_columns"].items())
+    for rule in content.get("constraints", ()):
+        lines.extend(["", "[[constraints]]"])
+        lines.extend(f"{key} = {_literal(text)}" for key, text in rule.items())
     Path(path).write_text("\n".join(lines).lstrip("\n") + "\n", encoding="utf-8")
 
 

@@ -72,6 +72,7 @@ class RecordPlayer:
             draws.queries,
             1 - 2 * draws.negated.astype(np.int8),
             defaults=self._defaults(generator),
+            constraints=self.workload.schema.constraints,
         )
         begun = self.clock()
         response = self.oracle(

@@ -20,6 +20,10 @@ Array = npt.NDArray[Any]
 """Of single or double precision."""
 
 
+TRIES = 20
+"""How often a row that breaks a constraint is drawn again before it is mended."""
+
+
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """With probability weights[k], every attribute is drawn from its own table of component k.
@@ -41,7 +45,23 @@ class Mixture:
         )
 
     def sample(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
-        """Draw records, one row of codes each; every one is valid."""
+        """Draw records, one row of codes each; every one is valid and obeys the constraints.
+
+        What breaks a constraint is drawn again, so that rows follow the model given that all
+        hold; what still breaks one after some tries is mended.
+        """
+        codes = self._draw(rows, generator)
+        constraints = self.schema.constraints
+        if constraints is None:
+            return codes
+        for _ in range(TRIES):
+            broken = np.flatnonzero(~constraints.holds(codes))
+            if not len(broken):
+                return codes
+            codes[broken] = self._draw(len(broken), generator)
+        return constraints.repair(codes, generator)
+
+    def _draw(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
         component = generator.choice(len(self.weights), size=rows, p=self.weights)
         order = np.argsort(component, kind="stable")
         bounds = np.searchsorted(component[order], np.arange(len(self.weights) + 1))
