@@ -19,6 +19,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--window-size=1200,1000",
+    "--force-prefers-reduced-motion",  # a page that glides is clicked beside the mark
 )
 
 

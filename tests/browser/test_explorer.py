@@ -360,3 +360,41 @@ def test_it_prints(open_page, schema: Schema) -> None:
         assert by_id(browser, "answer").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("player", ["record", "model"])
+def test_the_page_of_a_real_release_says_what_the_command_says(
+    browser, tmp_path, schema: Schema, rows, monkeypatch, capsys, player: str
+) -> None:
+    """From a table to a directory; then the page in it against `dualquery answer`, to 1e-9."""
+    from selenium.webdriver.common.keys import Keys
+
+    from dualquery.cli import main
+    from dualquery.estimator import DualQuery
+
+    job = DualQuery(epsilon=3.0, delta=1e-3, queries=300, player=player, refit=player == "model")
+    out = tmp_path / "out"
+    job.release(rows, out, schema=schema)
+    browser.get((out / "report.html").as_uri())
+    browser.find_element("css selector", ".remove").click()
+    for name in ("work", "age", "smoker"):
+        press(browser, name, Keys.ARROW_DOWN, Keys.ENTER)
+        boxes = browser.find_elements("css selector", ".condition:last-child input[type=checkbox]")
+        for box in boxes[:2]:
+            if not box.is_selected():
+                box.click()
+        boxes[0].click()
+        by_id(browser, "add").click()
+        text = by_id(browser, "query").get_attribute("value")
+        monkeypatch.setattr("sys.argv", ["dualquery", "answer", str(out), text, "--json"])
+        with pytest.raises(SystemExit):
+            main()
+        told = json.loads(capsys.readouterr().out)["answers"][0]
+        assert told["query"] == text
+        assert shown_answer(browser) == pytest.approx(told["answer"], abs=1e-9)
+        error = json.loads(by_id(browser, "answer").get_attribute("data-error"))
+        if told["standard_error"] is None:
+            assert error is None
+        else:
+            assert error == pytest.approx(told["standard_error"], abs=1e-9)
+    assert browser.get_log("browser") == []
