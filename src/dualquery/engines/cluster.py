@@ -39,6 +39,9 @@ ATTEMPTS = 6
 FAN_IN = 4
 """Counts added up in one task."""
 
+CONNECT = "20s"
+"""How long to try to reach a scheduler."""
+
 PATIENCE = 60
 """Seconds to wait for a worker when there is none."""
 
@@ -64,7 +67,7 @@ class DaskEngine:
                     env={"DUALQUERY_THREADS": "1"},
                 )
             where = self._cluster or self._scheduler
-            self._client = distributed.Client(where, timeout="20s", set_as_default=False)
+            self._client = distributed.Client(where, timeout=CONNECT, set_as_default=False)
             self._client.wait_for_workers(1, timeout=PATIENCE)
         except (OSError, TimeoutError, ValueError) as error:
             self.__exit__(None, None, None)
