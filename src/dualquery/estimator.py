@@ -34,6 +34,7 @@ from dualquery.queries.generators import random_marginals, read_workload
 from dualquery.queries.probes import with_probes
 from dualquery.queries.workload import Workload
 from dualquery.refit.schedule import Schedule
+from dualquery.release.certificate import certify, check_alpha
 from dualquery.release.directory import check_free
 from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
@@ -60,9 +61,9 @@ class DualQuery:
     (`player`: a fitted model, or the paper's record a round), whether a model is fitted to the
     draws at the end (`refit`) and standard errors are worked out (`errors`), `rounds`, `samples`,
     `eta` (left out: planned from public quantities), the `queries` random k-way marginals used
-    when `fit` gets no workload, the record player's `oracle` (a name or your own) and what `free`
-    attributes take in its records, and the `engine` (local, or dask with the address of a
-    `scheduler`), which changes no result.
+    when `fit` gets no workload, the record player's `oracle` (a name or your own), what `free`
+    attributes take in its records and the accuracy to `certify` them for, and the `engine` (local,
+    or dask with the address of a `scheduler`), which changes no result.
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
     the table, the workload and the oracle, provided the schema was declared without the table.
@@ -83,6 +84,7 @@ class DualQuery:
     queries: int | None = None
     k: int | None = None
     oracle: str | Oracle = "annealing"
+    certify: float | None = None
     free: str = "default"
     out_of_domain: str = "refuse"
     engine: str = "local"
@@ -151,7 +153,18 @@ class DualQuery:
             accountant=self.accountant,
             private=source_of_draws.private,
         )
-        made = Release(schema, actions, transcript, privacy, parameters, style=FrameStyle.of(table))
+        certificate = (
+            None if self.certify is None else certify(transcript, asked, plan.eta, self.certify)
+        )
+        made = Release(
+            schema,
+            actions,
+            transcript,
+            privacy,
+            parameters,
+            certificate=certificate,
+            style=FrameStyle.of(table),
+        )
         if self.refit:
             return refitted(made, progress, errors=self.errors)
         return refitted(made, steps=0, errors=False) if player is Player.MODEL else made
@@ -238,10 +251,16 @@ class DualQuery:
         check_engine(self.engine, self.scheduler)
         if self.player is not None:
             _choice(Player, self.player)
+        if self.certify is not None:
+            check_alpha(self.certify)
+            if self.player == Player.MODEL:
+                raise ParameterError("certify speaks of records; it needs player = record")
         _choice(Free, self.free)
         _choice(OutOfDomain, self.out_of_domain)
 
     def _oracle(self) -> Oracle:
+        if self.oracle == "annealing" and self.certify is not None:
+            return make_oracle("portfolio")  # annealing alone proves no bound
         return make_oracle(self.oracle) if isinstance(self.oracle, str) else self.oracle
 
     def _workload(
@@ -261,7 +280,9 @@ class DualQuery:
         return DEFAULT_QUERIES if self.queries is None else self.queries
 
     def _player(self, schema: Schema) -> Player:
-        return default_player(schema) if self.player is None else _choice(Player, self.player)
+        if self.player is not None:
+            return _choice(Player, self.player)
+        return default_player(schema) if self.certify is None else Player.RECORD
 
     def _parameters(self, plan: Plan, schedule: Schedule, workload: Workload) -> dict[str, Any]:
         records = plan.player is Player.RECORD

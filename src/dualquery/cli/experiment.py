@@ -37,6 +37,7 @@ def experiment(
     series: Annotated[
         list[str] | None, typer.Option(help="Only these series; may be given several times.")
     ] = None,
+    as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Run one of the paper's experiments, or resume it. Seeded: NOT PRIVATE."""
@@ -64,6 +65,11 @@ def experiment(
     page.record_machine(out, f"{name}-quick" if quick else name)
     made = [*page.write_figures(found, rows, out, quick)]
     made.append(page.write_summary(found, rows, out, quick))
-    typer.echo(made[-1].read_text(encoding="utf-8"))
+    if as_json:
+        from dualquery.experiments.summary import as_json as encoded
+
+        typer.echo(encoded(rows, found.claims(rows)))
+    else:
+        typer.echo(made[-1].read_text(encoding="utf-8"))
     for path in made:
         typer.echo(path, err=True)

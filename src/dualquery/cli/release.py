@@ -37,6 +37,10 @@ def release(
     samples: options.Samples = None,
     eta: options.Eta = None,
     oracle: Annotated[str, typer.Option(help="How best responses are found.")] = "annealing",
+    certify: Annotated[
+        float | None,
+        typer.Option(help="Bound every round's gap and check the accuracy theorem for this α."),
+    ] = None,
     neighbours: options.Neighbours = "replace-one",
     rows: Annotated[
         int | None, typer.Option(help="Public reference size, with add-remove neighbours.")
@@ -90,6 +94,7 @@ def release(
         queries=queries,
         k=k,
         oracle=oracle,
+        certify=certify,
         free=free,
         out_of_domain=out_of_domain,
         engine=engine,
@@ -115,6 +120,8 @@ def release(
 
 def describe(made: Release, out: Path) -> str:
     """What a run ended with, in a few lines."""
+    from dualquery.release.certificate import describe_certificate
+
     parameters = made.parameters
     lines = [
         f"release: {out}",
@@ -123,4 +130,6 @@ def describe(made: Release, out: Path) -> str:
         f"{parameters['samples']} draws, eta {parameters['eta']:g}",
         f"answers and rows come from the {made.source}",
     ]
+    if made.certificate is not None:
+        lines.append(describe_certificate(made.certificate))
     return "\n".join(lines)

@@ -107,6 +107,7 @@ def _description(release: Release, folder: Path) -> dict[str, Any]:
         "parameters": release.parameters,
         "source": release.source,
         "oracle": oracle_summary(release.transcript),
+        "certificate": release.certificate,
         "rounds": notes,
         "schema": schema_to_dict(release.schema),
         "files": {file.name: _digest(file) for file in sorted(folder.iterdir())},
@@ -175,6 +176,7 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Release:
         content["parameters"],
         model,
         errors,
+        content["certificate"],
     )
 
 

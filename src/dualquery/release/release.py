@@ -29,7 +29,8 @@ class Release:
     """The published outcome of a run.
 
     Everything here was computed from the draws alone, so everything may be published. Answers
-    and samples come from the fitted model where there is one, else from the game's records.
+    and samples come from the fitted model where there is one, else from the game's records. A
+    `certificate` says what the accuracy theorem proves about the records of the game.
     """
 
     schema: Schema
@@ -39,6 +40,7 @@ class Release:
     parameters: dict[str, Any]
     model: Mixture | None = None
     errors: ErrorTable | None = None
+    certificate: dict[str, Any] | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
 
     @cached_property
@@ -133,6 +135,7 @@ class Release:
             "privacy": self.privacy.to_dict(),
             "parameters": self.parameters,
             "source": self.source,
+            "certificate": self.certificate,
         }
 
     def __repr__(self) -> str:

@@ -1,0 +1,65 @@
+"""What the accuracy theorem proves about a game of records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from dualquery.errors import ParameterError
+from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size
+from dualquery.queries.workload import Workload
+from dualquery.transcript import Transcript
+
+CONFIDENCE = 0.05
+"""The β of a certificate: the chance that draws were unlucky."""
+
+
+def check_alpha(alpha: float) -> None:
+    """Refuse an accuracy that cannot be certified, before any work is done."""
+    if not 0.0 < alpha < 1.0:
+        raise ParameterError(f"certify = {alpha:g}; expected an accuracy between 0 and 1")
+
+
+def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float) -> dict[str, Any]:
+    """The conditions of the theorem for accuracy α, and what holds of them.
+
+    Gaps use draws and records only, so a certificate may be published.
+    """
+    gaps = []
+    for one in transcript:
+        bound, value = one.move.notes["bound"], one.move.notes["value"]
+        gaps.append(None if bound is None else max(0.0, bound - value) / max(1, len(one.draws)))
+    found = accuracy_guarantee(
+        alpha=alpha,
+        beta=CONFIDENCE,
+        rounds=len(transcript),
+        samples=int(transcript.draw_counts.min()),
+        eta=eta,
+        queries=len(workload),
+        log_universe=log_universe_size(workload.schema),
+        gaps=gaps,
+    )
+    figures = {
+        name: value if not isinstance(value, float) or math.isfinite(value) else None
+        for name, value in asdict(found).items()
+    }
+    return {"asked_alpha": alpha, "beta_used": CONFIDENCE, **figures}
+
+
+def describe_certificate(certificate: dict[str, Any]) -> str:
+    """A certificate in a sentence or two."""
+    alpha = certificate["asked_alpha"]
+    condition = "held" if certificate["within_every_round"] else "did not hold"
+    text = f"the oracle's condition for α = {alpha:g} (within α/4) {condition} in every round"
+    if certificate["largest_gap"] is not None:
+        text += f" (largest gap {certificate['largest_gap']:.4g})"
+    if certificate["alpha"] is not None:
+        beta = certificate["beta"]
+        return f"{text}; all answers of the records are within {alpha:g}, probability {1 - beta:g}"
+    if not certificate["parameters_met"]:
+        text += (
+            f"; the theorem would need {certificate['rounds_needed']:,} rounds of "
+            f"{certificate['samples_needed']:,} draws at eta {certificate['eta_needed']:g}"
+        )
+    return text

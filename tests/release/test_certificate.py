@@ -1,0 +1,49 @@
+"""Certificates: the accuracy theorem's conditions on a game of records."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import dualquery as dq
+from dualquery.errors import ParameterError
+from dualquery.release.certificate import describe_certificate
+from dualquery.schema import Schema
+
+
+def test_a_certified_release(tmp_path, schema: Schema, rows: pa.Table) -> None:
+    job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=300, seed=1, certify=0.2, refit=False)
+    made = job.fit(rows, schema=schema)
+    found = made.certificate
+    assert made.parameters["player"] == "record"
+    assert found["within_every_round"]
+    assert found["largest_gap"] <= 0.05
+    assert not found["parameters_met"]
+    assert found["alpha"] is None
+    assert "would need" in describe_certificate(found)
+    assert all(one.move.notes["bound"] is not None for one in made.transcript)
+    assert dq.load(made.save(tmp_path / "out")).certificate == found
+
+
+def test_the_theorem_holds_where_its_parameters_are_met(schema: Schema, rows: pa.Table) -> None:
+    """A generous ε: what matters here is that T, s and η are the theorem's."""
+    small = Schema(schema.attributes[:3])
+    alpha = 0.9
+    job = dq.DualQuery(
+        epsilon=1e6, delta=1e-3, queries=5, k=1, seed=1, certify=alpha, refit=False,
+        rounds=60, samples=900, eta=alpha / 4,
+    )  # fmt: skip
+    found = job.fit(rows, schema=small).certificate
+    assert found["parameters_met"]
+    assert found["alpha"] == alpha
+    assert "probability 0.95" in describe_certificate(found)
+
+
+def test_bad_wishes() -> None:
+    for settings, word in (
+        ({"certify": 0.0}, "certify = 0"),
+        ({"certify": 1.5}, "certify = 1.5"),
+        ({"certify": 0.1, "player": "model"}, "needs player = record"),
+    ):
+        with pytest.raises(ParameterError, match=word):
+            dq.DualQuery(epsilon=1.0, delta=1e-3, **settings).fit(None, schema=None)
