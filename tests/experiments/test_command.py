@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -26,7 +27,10 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
     made = {f"attributes-quick.{ending}" for ending in ("csv", "png", "svg", "md")}
     assert names == made | {"machine.json"}
     assert "| biased | 1,000 | 200 |" in capsys.readouterr().out
-    assert call(monkeypatch, *small, "--series", "gaussian") == 0
+    assert call(monkeypatch, *small, "--series", "gaussian", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["rows"]) == 6
+    assert told["claims"][0]["agrees"] is not None
     rows = (tmp_path / "attributes-quick.csv").read_text().splitlines()
     assert len(rows) == 1 + 3 * 2
     assert call(monkeypatch, "report", "--quick", "--out", tmp_path) == 0
@@ -43,6 +47,7 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
         (("accuracy", "--runs", "0"), "expected runs=0 >= 1"),
         (("accuracy", "--series", "magic", "--quick"), "nothing to do"),
         (("accuracy", "--quick", "--data", "nowhere.csv"), "no such file: 'nowhere.csv'"),
+        (("accuracy", "--data", "adult.csv.gz"), "is one file and there are 3 data sets"),
         (("report", "--out", "nowhere"), "no experiment is stored in 'nowhere'"),
     ],
 )

@@ -43,7 +43,13 @@ class Options:
         return self.epsilon or (quick if self.quick else full)
 
     def datasets_or(self, full: tuple[str, ...], quick: tuple[str, ...]) -> tuple[str, ...]:
-        return (self.dataset,) if self.dataset else (quick if self.quick else full)
+        names = (self.dataset,) if self.dataset else (quick if self.quick else full)
+        if self.data is not None and len(names) > 1 and not self.data.is_dir():
+            raise ParameterError(
+                f"data={str(self.data)!r} is one file and there are {len(names)} data sets; "
+                "say which with dataset, or give a folder"
+            )
+        return names
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from dualquery.experiments.experiment import Claim
@@ -18,6 +19,21 @@ def claims_table(claims: Sequence[Claim]) -> str:
         verdict = f"{claim.verdict}: {claim.remark}" if claim.remark else claim.verdict
         lines.append(f"| {claim.statement} | {claim.paper} | {claim.ours} | {verdict} |")
     return "\n".join(lines)
+
+
+def as_json(rows: Sequence[Row], claims: Sequence[Claim]) -> str:
+    """Rows and claims, for programs."""
+    said = [
+        {
+            "claim": claim.statement,
+            "paper": claim.paper,
+            "here": claim.ours,
+            "agrees": claim.agrees,
+            "remark": claim.remark,
+        }
+        for claim in claims
+    ]
+    return json.dumps({"rows": [dict(row.cells) for row in rows], "claims": said})
 
 
 def means_table(rows: Sequence[Row]) -> str:
