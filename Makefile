@@ -2,18 +2,25 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
 
 .PHONY: demo test test-slow lint format bench docs browser screenshots clean
 .DELETE_ON_ERROR:
 
-$(READY): pyproject.toml
+# The package alone, for those who only want to see it run.
+$(PLAIN): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+# And what its tests, checks and documents need.
+$(READY): $(PLAIN)
 	$(BIN)/python -m pip install --quiet --group dev --editable ".[report]"
 	touch $@
 
-demo: $(READY)  ## the whole job on an embedded example
+demo: $(PLAIN)  ## the whole job on an embedded example
 	$(BIN)/dualquery demo --out demo-release --overwrite
 
 test: $(READY) browser  ## the tests, under ten minutes on two cores
