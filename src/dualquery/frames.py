@@ -15,6 +15,9 @@ from dualquery.schema import Attribute, Schema
 
 CodeMatrix = npt.NDArray[np.integer]
 
+WIDEST = 20_000
+"""Attributes up to which `records.parquet` has a column for each."""
+
 
 def decode(
     codes: CodeMatrix, schema: Schema, generator: np.random.Generator | None = None
@@ -29,6 +32,21 @@ def decode(
         for position, attribute in enumerate(schema.attributes)
     ]
     return pa.Table.from_arrays(arrays, names=list(schema.names))
+
+
+def records_table(codes: CodeMatrix, schema: Schema) -> pa.Table:
+    """Records as `records.parquet` holds them.
+
+    A column an attribute, as in any table, up to `WIDEST` attributes. Parquet keeps a kilobyte
+    or so of description for every column, and readers look at all of it first, so a wider table is
+    one column `codes`: per record a list with one code an attribute, in the order of the schema.
+    """
+    if len(schema) <= WIDEST:
+        return decode(codes, schema)
+    kind = np.min_scalar_type(int(schema.sizes.max()))
+    flat = pa.array(np.ascontiguousarray(codes, dtype=kind).reshape(-1))
+    lists = pa.FixedSizeListArray.from_arrays(flat, codes.shape[1])
+    return pa.Table.from_arrays([lists], names=["codes"])
 
 
 def decode_column(
