@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dualquery.baselines.baseline import Baseline
+from dualquery.baselines.baseline import Answering, Baseline
 from dualquery.baselines.independent import Independent
 from dualquery.baselines.mwem import IMPROVED, Mwem
 from dualquery.baselines.perturbation import Gaussian, Laplace
 from dualquery.baselines.product import Uniform, Zeros
+from dualquery.estimator import DualQuery
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource, SystemSource
 from dualquery.queries.counting import Answers, count
@@ -29,7 +30,7 @@ class Given:
     """A table, its schema, a workload of both kinds, and the counts."""
 
     def __init__(self, rows: pa.Table, schema: Schema) -> None:
-        self.table, self.schema = open_table(rows), schema
+        self.rows, self.table, self.schema = rows, open_table(rows), schema
         self.workload: Workload = random_marginals(schema, 3, 40) + parities(schema, 2, 20)
         packed = Records.pack(self.table, schema, self.workload.literals)
         self.answers: Answers = count(packed, self.workload)
@@ -70,6 +71,12 @@ MAKERS: dict[str, Callable[[Given, int], Baseline]] = {
 }
 
 
+def release(given: Given) -> Answering:
+    """A release itself, at the same cost."""
+    job = DualQuery(epsilon=EPSILON, delta=DELTA, seed=3)
+    return job.fit(given.rows, schema=given.schema, workload=given.workload)
+
+
 @pytest.fixture(scope="module")
 def given(rows: pa.Table, schema: Schema) -> Given:
     return Given(rows, schema)
@@ -83,6 +90,18 @@ def test_answers_are_shares(name: str, given: Given) -> None:
     assert answers.shape == (len(given.workload),)
     assert np.all((answers >= 0.0) & (answers <= 1.0 + 1e-12))
     np.testing.assert_array_equal(answers, made.answers(given.workload))
+
+
+def test_a_release_answers_under_the_same_protocol(given: Given) -> None:
+    made = release(given)
+    answers = made.answers(given.workload)
+    assert answers.shape == (len(given.workload),)
+    assert np.all((answers >= 0.0) & (answers <= 1.0 + 1e-12))
+    assert 0.0 < made.privacy.epsilon <= EPSILON
+    assert made.privacy.delta == DELTA
+    assert made.privacy.neighbours is Neighbours.REPLACE_ONE
+    assert made.privacy.to_dict()["private"] is made.privacy.private is False
+    assert "NOT PRIVATE" in made.privacy.text()
 
 
 @pytest.mark.parametrize("name", MAKERS)

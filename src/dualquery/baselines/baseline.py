@@ -63,15 +63,39 @@ FREE = Cost(0.0, 0.0, Neighbours.REPLACE_ONE, "fixed before any row is read")
 """The cost of answers that do not depend on the table."""
 
 
-class Baseline(Protocol):
-    """Answers to a workload at a stated cost; a release answers the same way."""
+class Statement(Protocol):
+    """What a promise says, whoever makes it: a release's privacy statement, or a `Cost`."""
 
     @property
-    def name(self) -> str: ...
+    def epsilon(self) -> float: ...
 
     @property
-    def privacy(self) -> Cost: ...
+    def delta(self) -> float: ...
+
+    @property
+    def neighbours(self) -> Neighbours: ...
+
+    @property
+    def private(self) -> bool: ...
+
+    def text(self) -> str: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Answering(Protocol):
+    """Answers to a workload at a stated cost: a release and every baseline."""
+
+    @property
+    def privacy(self) -> Statement: ...
 
     def answers(self, workload: Workload) -> Floats:
         """The answer to each query, in [0, 1]."""
         ...
+
+
+class Baseline(Answering, Protocol):
+    """What a release is measured against."""
+
+    @property
+    def name(self) -> str: ...
