@@ -34,7 +34,7 @@ FLAGS = (
 SESSION = (
     "dualquery plan --schema demo-input/schema.toml --rows 20000 --epsilon 1 --delta 1e-6",
     "dualquery release demo-input/survey.csv --schema demo-input/schema.toml \\\n"
-    "    --epsilon 1 --delta 1e-6 --queries 100000 --out out --quiet",
+    "    --epsilon 1 --delta 1e-6 --queries 20000 --out out --quiet",
     'dualquery answer out "smoker=1 & age>=65" "sex=female & education=university"',
     "dualquery sample out --rows 3 --out rows.csv && cut -d, -f1-9 rows.csv",
     "dualquery evaluate out demo-input/survey.csv --report private.html",
