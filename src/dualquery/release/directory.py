@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dualquery.errors import DualQueryError, ReleaseError
-from dualquery.frames import decode, write_table
+from dualquery.frames import records_table, write_table
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.actions import Actions
 from dualquery.queries.workload import Literals, Workload
@@ -90,7 +90,7 @@ def _write_files(release: Release, folder: Path) -> None:
     records = release.transcript.records
     if records is None:
         records = release.sample_codes(SHOWN_RECORDS, np.random.default_rng(0))
-    write_table(decode(records, release.schema), folder / "records.parquet")
+    write_table(records_table(records, release.schema), folder / "records.parquet")
     (folder / "report.html").write_text(render_page(release), encoding="utf-8")
     (folder / "release.json").write_text(
         json.dumps(_description(release, folder), indent=1, ensure_ascii=False) + "\n",
