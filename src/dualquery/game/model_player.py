@@ -14,7 +14,7 @@ from dualquery.queries.actions import Actions
 from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.schedule import Schedule
-from dualquery.refit.training import Ascent, Parameters
+from dualquery.refit.training import Parameters
 from dualquery.transcript import Move
 
 
@@ -48,7 +48,7 @@ class ModelPlayer:
         self.schedule = schedule
         self.rounds = rounds
         self._compiled = CompiledWorkload.of(actions.queries)
-        self._ascent = Ascent(self._compiled, schedule.components)
+        self._ascent = schedule.ascent(self._compiled)
         self._likelihood = self._no_rounds()
 
     def _no_rounds(self) -> Likelihood:

@@ -26,6 +26,7 @@ from dualquery.privacy.calibration import (
     too_small,
 )
 from dualquery.privacy.events import Events, record_player_temperatures
+from dualquery.refit.schedule import extent
 from dualquery.schema import Schema
 
 Temperatures = npt.NDArray[np.float64]
@@ -210,21 +211,24 @@ def _record_rule(
 def _model_rule(
     solve: _Solver, schema: Schema, rounds: int | None, samples: int | None, eta: float | None
 ) -> Plan:
-    """A last temperature of 4√R, and 50 rounds, or fewer where there are not eight draws for each.
+    """3R/16 draws in all, or 30 for each unit of extent; 50 rounds, or fewer for eight draws each.
 
     R² is how many draws at temperature 1 the budget buys: R = nμ under replacement. An answer
-    is known to about 1/R at best, so R is the resolution of the whole run. Where not even four
-    draws a round are left, the temperatures give way.
+    is known to about 1/R at best, so R is the resolution of the whole run. A linear ramp of N
+    draws that spends R² ends at the temperature R·√(3/N). On wide tables N is what it takes to
+    learn the one-way marginals. Where not even four draws a round are left, the temperatures
+    give way.
     """
     budget = solve.budget
     resolution = float(np.sqrt(1.0 + largest_samples(budget, np.ones(1))))
+    total = max(3.0 * resolution / 16.0, 30.0 * extent(schema))
     if rounds is None:
-        rounds = int(np.clip(3.0 * resolution / 16.0 / 8.0, 8, 50))
+        rounds = int(np.clip(total / 8.0, 8, 50))
     if samples is not None:
         return Plan(budget, solve.player, rounds, samples, solve.eta(rounds, samples))
     if eta is not None:
         return Plan(budget, solve.player, rounds, solve.samples(rounds, eta), eta)
-    rate, length = 4.0 * float(np.sqrt(resolution)) / rounds, rounds
+    rate, length = resolution * float(np.sqrt(3.0 / total)) / rounds, rounds
     samples = _or_zero(lambda: solve.samples(length, rate))
     if samples < FEWEST_DRAWS:
         samples, rate = FEWEST_DRAWS, solve.eta(rounds, FEWEST_DRAWS)

@@ -14,7 +14,7 @@ from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.mixture import Mixture
 from dualquery.refit.schedule import Schedule
-from dualquery.refit.training import Ascent, Parameters
+from dualquery.refit.training import Parameters
 from dualquery.transcript import Transcript
 
 Singles = npt.NDArray[np.float32]
@@ -47,7 +47,7 @@ def fit_transcript(
     )
     for one, answers in zip(transcript, against, strict=True):
         likelihood.add(one.temperature, one.draws, answers)
-    ascent = Ascent(compiled, schedule.components)
+    ascent = schedule.ascent(compiled)
     if logits is not None and schedule.components == played.components:
         parameters, rates = Parameters.at(logits[-1], played.components), schedule.final_rates()
     else:
@@ -62,7 +62,7 @@ def _model_answers(
     logits: npt.NDArray[Any], compiled: CompiledWorkload, played: Schedule
 ) -> Iterator[Singles]:
     """Per round the answers of the model before it: the start, then what each round left."""
-    ascent = Ascent(compiled, played.components)
+    ascent = played.ascent(compiled)
     for flat in (played.start(compiled).flat, *logits[:-1]):
         yield ascent.answers(Parameters.at(flat, played.components))
 

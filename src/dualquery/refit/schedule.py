@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dualquery.refit.compiled import CompiledWorkload
-from dualquery.refit.training import Parameters
+from dualquery.refit.training import Ascent, Parameters
 from dualquery.schema import Schema
 
 MOST_TABLE_ENTRIES = 32_768
@@ -16,7 +18,8 @@ class Schedule:
     """The training of a model during the game and after it.
 
     Within a round the rate falls from `rate` to a tenth of it and rises again with the next draws;
-    after the game it falls to zero over `final_steps`. `seed` places the components.
+    after the game it falls to zero over `final_steps`. `shrinkage` holds the components together;
+    `noise` and `seed` place them at the start.
     """
 
     components: int
@@ -24,12 +27,16 @@ class Schedule:
     final_steps: int = 150
     rate: float = 0.1
     noise: float = 0.3
+    shrinkage: float = 0.0
     seed: int = 0
 
     @classmethod
     def for_schema(cls, schema: Schema) -> Schedule:
         """The schedule for a table of this width."""
-        return cls(components_for(int(schema.sizes.sum())))
+        return cls(components_for(int(schema.sizes.sum())), shrinkage=shrinkage_for(schema))
+
+    def ascent(self, compiled: CompiledWorkload) -> Ascent:
+        return Ascent(compiled, self.components, self.shrinkage)
 
     def start(self, compiled: CompiledWorkload) -> Parameters:
         return Parameters.start(compiled, self.components, self.noise, self.seed)
@@ -53,3 +60,16 @@ def components_for(codes: int) -> int:
     while fitting < 64 and 2 * fitting * codes <= MOST_TABLE_ENTRIES:
         fitting *= 2
     return fitting
+
+
+def extent(schema: Schema) -> float:
+    """How much there is to learn about single attributes: Σ 2(1 − 1/v), v their sizes.
+
+    That is one for a 0/1 column and nearly two for a large domain.
+    """
+    return float(np.sum(2.0 * (1.0 - 1.0 / schema.sizes)))
+
+
+def shrinkage_for(schema: Schema) -> float:
+    """Grows with the attributes a component can overfit, up to 200."""
+    return min(extent(schema) / 6.0, 200.0)

@@ -61,10 +61,16 @@ class Parameters:
 
 
 class Ascent:
-    """Climbs the likelihood of the draws; holds the buffers the steps share."""
+    """Climbs the likelihood of the draws; holds the buffers the steps share.
 
-    def __init__(self, compiled: CompiledWorkload, components: int) -> None:
+    With a `shrinkage` κ the logits z have the prior −κ/2·Σ_k π_k (z_k − z̄)², z̄ their mean over
+    components: components differ only where the draws say so. Without it, a model with more
+    components than the draws can tell apart fits their noise.
+    """
+
+    def __init__(self, compiled: CompiledWorkload, components: int, shrinkage: float = 0.0) -> None:
         self.compiled = compiled
+        self.shrinkage = shrinkage
         shape = (len(compiled.codes), components)
         self._tables = np.empty(shape, dtype=np.float32)
         self._table_slope = np.empty(shape, dtype=np.float32)
@@ -81,7 +87,10 @@ class Ascent:
         return answers_from_rows(compiled, parameters.weights.astype(np.float32), self._rows)
 
     def gradient(self, parameters: Parameters, slope: Singles) -> Singles:
-        """The gradient of Σ slope·answers by the parameters that `answers` was called with."""
+        """The gradient of Σ slope·answers, and of the prior, by the parameters.
+
+        `answers` must have been called with the same parameters before.
+        """
         from dualquery.refit._kernels import row_slopes_to_tables, softmax_slopes
 
         compiled = self.compiled
@@ -96,6 +105,11 @@ class Ascent:
             gradient[: -parameters.components].reshape(self._tables.shape),
         )
         weights = parameters.weights
+        if self.shrinkage:
+            logits = parameters.logits
+            common = logits @ weights.astype(np.float32)
+            pull = (self.shrinkage * weights).astype(np.float32) * (logits - common[:, None])
+            gradient[: -parameters.components] -= pull.reshape(-1)
         gradient[-parameters.components :] = weights * (weight_slope - weights @ weight_slope)
         return gradient
 
