@@ -36,7 +36,7 @@ lint: $(READY)  ## style, types, and the privacy boundary
 	$(BIN)/lint-imports
 
 docs: $(READY)  ## the documents into build/docs; a warning is an error
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 # Debian's Chromium for the tests of pages. Elsewhere they are skipped, and say so.
 browser:

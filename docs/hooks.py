@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Navigation
+from mkdocs.structure.files import File, Files, InclusionLevel
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -18,15 +17,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     }
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
-    return files
-
-
-def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
-    """Decisions are reached from their list, so the menu does not hold them."""
     for file in files.documentation_pages():
         if file.src_uri.startswith(("decisions/", "results/")):
-            file.inclusion = file.inclusion.NOT_IN_NAV
-    return nav
+            file.inclusion = InclusionLevel.NOT_IN_NAV
+    return files
 
 
 def decisions_page(folder: Path) -> str:

@@ -66,7 +66,8 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path) -> None:
 
 def test_the_documents_build_without_a_warning(tmp_path: Path) -> None:
     run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)],
+        # not --quiet: what is not shown is not counted as a warning either
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)],
         ROOT,
     )
     commands = (tmp_path / "reference" / "commands.html").read_text(encoding="utf-8")
