@@ -7,20 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1200,1000",
-    "--force-prefers-reduced-motion",  # a page that glides is clicked beside the mark
-)
+from tools.screenshots import FLAGS
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +20,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+    more = (
+        "--window-size=1200,1000",
+        "--force-prefers-reduced-motion",  # a page that glides is clicked beside the mark
+    )
+    for flag in (*FLAGS, *more, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_path))

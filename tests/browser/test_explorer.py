@@ -104,7 +104,7 @@ def test_the_model_in_the_page_answers_like_python(open_page, schema, shape, mod
 def test_a_page_without_all_attributes_says_so(open_page, monkeypatch) -> None:
     from dualquery.report import payload as payloads
 
-    monkeypatch.setattr(payloads, "MOST_BYTES", 400)
+    monkeypatch.setattr(payloads, "MOST_BYTES", 2000)
     release = made_release(wide_schema(300), 80)
     browser = open_page(render_page(release))
     assert "of 300 attributes" in by_id(browser, "add-hint").text

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.refit.errors import LEVELS
-from dualquery.report.source import Source, most_drawn, times_drawn, within
+from dualquery.report.source import Source, most_drawn, times_drawn
 from dualquery.schema import Attribute
 
 if TYPE_CHECKING:
     from dualquery.release.release import Release
 
-MOST_BYTES = 2_600_000
-"""Packed tables a page may hold; in base64, with the names, it stays below 5 MB."""
+MOST_BYTES = 4_400_000
+"""What the explorer's data may weigh in the page, which then stays below 5 MB."""
 
 
 def payload(release: Release, source: Source) -> dict[str, Any]:
@@ -54,9 +55,22 @@ def _uncertainty(release: Release) -> dict[str, Any] | None:
 def _covered(release: Release, source: Source) -> list[int]:
     """All attributes, or where they would make the page heavy those the draws named most."""
     positions = range(len(release.schema))
-    kept = within(source, positions, MOST_BYTES)
+    kept = _within(release, source, positions)
     if len(kept) < len(positions):
-        kept = sorted(within(source, map(int, most_drawn(release)), MOST_BYTES))
+        kept = sorted(_within(release, source, map(int, most_drawn(release))))
+    return kept
+
+
+def _within(release: Release, source: Source, attributes: Iterable[int]) -> list[int]:
+    """The leading attributes that fit: their tables in base64, and their names and values."""
+    kept, size = [], 0.0
+    for position in attributes:
+        entry = describe(release.schema.attributes[position])
+        words = len(entry) + 3 if isinstance(entry, str) else len(script_json(entry)) + 1
+        size += source.packed_size(position) * 4 / 3 + words
+        if size > MOST_BYTES:
+            break
+        kept.append(position)
     return kept
 
 

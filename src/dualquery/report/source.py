@@ -7,7 +7,6 @@ Only this file knows how a release keeps its answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -132,14 +131,3 @@ def times_drawn(release: Release) -> npt.NDArray[np.int64]:
 def most_drawn(release: Release) -> npt.NDArray[np.int64]:
     """Attributes in the order of how often a drawn query named them, then as declared."""
     return np.argsort(-times_drawn(release), kind="stable")
-
-
-def within(source: Source, attributes: Iterable[int], most_bytes: int) -> list[int]:
-    """The leading attributes whose packed tables fit into so many bytes."""
-    kept, size = [], 0
-    for attribute in attributes:
-        size += source.packed_size(attribute)
-        if size > most_bytes:
-            break
-        kept.append(attribute)
-    return kept

@@ -65,29 +65,38 @@ def _promise(privacy: PrivacyStatement) -> str:
 
 
 def _meaning(privacy: PrivacyStatement) -> str:
+    replaced = privacy.neighbours is Neighbours.REPLACE_ONE
     sentences = []
     if privacy.epsilon < 20:
-        factor = math.exp(privacy.epsilon)
+        slip = "" if privacy.accountant == "pure" else f", but for a chance of {privacy.delta:g}"
+        whatever = "Whatever one person's record said" if replaced else "With or without one record"
+        other = "with another" if replaced else "without"
         sentences.append(
-            "Whatever one person's record said, this release would have come out nearly the same "
-            f"way: no outcome is more than {factor:.3g} times (e^ε) as likely with their record as "
-            f"with another, but for a chance of {privacy.delta:g}."
+            f"{whatever}, this release would have come out nearly the same way: no outcome is more "
+            f"than {_up(math.exp(privacy.epsilon), 2)} times (e^ε) as likely with their record as "
+            f"{other}{slip}."
         )
     if 0.0 < privacy.mu < 6.0:
         normal = NormalDist()
         power = normal.cdf(normal.inv_cdf(0.05) + privacy.mu)
+        unsure = (
+            "which of two records a person had, and accepts being wrong 5 % of the time when it "
+            "was the first, notices the second"
+            if replaced
+            else "whether a record is in the table, and accepts being wrong 5 % of the time when "
+            "it is not, notices it"
+        )
         sentences.append(
-            "Put as a test: someone who wants to tell from this release which of two records "
-            "a person had, and accepts being wrong 5 % of the time when it was the first, "
-            f"notices the second at most {_up(100 * power)} % of the time "
-            "(5 % is what guessing achieves)."
+            f"Put as a test: someone who wants to tell from this release {unsure} at most "
+            f"{_up(100 * power)} % of the time (5 % is what guessing achieves)."
         )
     return f"<p>{' '.join(sentences)}</p>" if sentences else ""
 
 
-def _up(value: float) -> str:
-    """One decimal, never rounded in the release's favour."""
-    return f"{math.ceil(value * 10 - 1e-9) / 10:.1f}"
+def _up(value: float, digits: int = 1) -> str:
+    """A few decimals, never rounded in the release's favour."""
+    unit = 10**digits
+    return f"{math.ceil(value * unit - 1e-9) / unit:,.{digits}f}"
 
 
 def _unit(privacy: PrivacyStatement) -> str:
