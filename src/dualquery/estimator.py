@@ -116,14 +116,14 @@ class DualQuery:
         source = open_table(table)
         schema = source.bind(schema)
         asked = self._workload(schema, workload)
-        player = self._player(schema)
+        player = self._player(schema, len(asked))
         actions = with_probes(asked) if player is Player.MODEL else Actions.plain(asked)
         schedule = Schedule.for_schema(schema)
         with open_engine(self.engine, self.scheduler) as engine:
             progress("counting queries", 0, 0)
             treatment = _choice(OutOfDomain, self.out_of_domain)
             answers = engine.count(source, actions.queries, treatment)
-            plan = self.plan(answers.rows, schema)
+            plan = self.plan(answers.rows, schema, len(asked))
             parameters = self._parameters(plan, schedule, asked)
             data_player: Any = (
                 ModelPlayer(actions, schedule, plan.rounds, clock=clock)
@@ -209,7 +209,7 @@ class DualQuery:
         Journal.discard(journal)
         return made
 
-    def plan(self, rows: int, schema: Schema) -> Plan:
+    def plan(self, rows: int, schema: Schema, queries: int | None = None) -> Plan:
         """What a run on a table of `rows` rows would do; reads no data."""
         budget = Budget(
             self.epsilon,
@@ -221,7 +221,7 @@ class DualQuery:
         return make_plan(
             budget,
             schema,
-            player=self._player(schema),
+            player=self._player(schema, self._query_count() if queries is None else queries),
             rounds=self.rounds,
             samples=self.samples,
             eta=self.eta,
@@ -279,10 +279,10 @@ class DualQuery:
     def _query_count(self) -> int:
         return DEFAULT_QUERIES if self.queries is None else self.queries
 
-    def _player(self, schema: Schema) -> Player:
+    def _player(self, schema: Schema, queries: int) -> Player:
         if self.player is not None:
             return _choice(Player, self.player)
-        return default_player(schema) if self.certify is None else Player.RECORD
+        return default_player(schema, queries) if self.certify is None else Player.RECORD
 
     def _parameters(self, plan: Plan, schedule: Schedule, workload: Workload) -> dict[str, Any]:
         records = plan.player is Player.RECORD

@@ -39,6 +39,7 @@ def plan(
         accountant=accountant,
         rows=rows,
         player=player,
+        queries=queries,
         rounds=rounds,
         samples=samples,
         eta=eta,

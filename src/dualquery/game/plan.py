@@ -45,10 +45,14 @@ FEWEST_DRAWS = 4
 WIDEST_MODEL = 300_000
 """Codes beyond which a model and its copies, one a round, are too much to keep."""
 
+LONGEST_MODEL = 5_000_000
+"""Queries beyond which fitting a model to all of them every round takes too long."""
 
-def default_player(schema: Schema) -> Player:
-    """The model, unless the table is so wide that its parameters would not fit."""
-    return Player.MODEL if int(schema.sizes.sum()) <= WIDEST_MODEL else Player.RECORD
+
+def default_player(schema: Schema, queries: int) -> Player:
+    """The model, unless the table is so wide, or the queries so many, that it would not do."""
+    fits = int(schema.sizes.sum()) <= WIDEST_MODEL and queries <= LONGEST_MODEL
+    return Player.MODEL if fits else Player.RECORD
 
 
 def temperatures_of(player: Player, eta: float, rounds: int) -> Temperatures:
@@ -103,7 +107,7 @@ def make_plan(
     budget: Budget,
     schema: Schema,
     *,
-    player: Player | None = None,
+    player: Player,
     rounds: int | None = None,
     samples: int | None = None,
     eta: float | None = None,
@@ -114,7 +118,6 @@ def make_plan(
     checked; with fewer, the player's rule supplies what is missing. No private row has a
     part in it.
     """
-    player = default_player(schema) if player is None else player
     solve = _Solver(budget, player)
     if rounds is not None and samples is not None and eta is not None:
         return solve.checked(rounds, samples, eta)
