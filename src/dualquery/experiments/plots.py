@@ -37,7 +37,7 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
         x, low, middle, high = (list(column) for column in zip(*points, strict=True))
         dashed = panel.line == "series" and name in DASHED
         style: dict[str, Any] = {
-            "color": f"C{place % 10}",
+            "color": colour(list(LABELS).index(name) if panel.line == "series" else place),
             "linestyle": "--" if dashed else "-",
             "label": LABELS.get(name, name) if panel.line == "series" else name,
         }
@@ -54,6 +54,14 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
     ax.set_ylabel(WORDS[panel.y])
     ax.set_title(panel.title, fontsize=10)
     ax.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
+
+
+def colour(place: int) -> str:
+    """A colour that a series keeps in all figures: ten strong ones, then ten pale ones."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return str(to_hex(colormaps["tab20"]((2 * place if place < 10 else 2 * place - 19) % 20)))
 
 
 def _points(rows: Sequence[Row], panel: Panel) -> list[tuple[float, float, float, float]]:

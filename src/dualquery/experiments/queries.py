@@ -112,7 +112,10 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
                 "the maximum is over more queries",
             )
         )
-        seconds = [mean(where(paper, queries=q), "seconds") for q in (first, last)]
+        # The fastest run: the others waited for whatever else the machine was doing.
+        seconds = [
+            min(row.number("seconds") for row in where(paper, queries=q)) for q in (first, last)
+        ]
         grown = seconds[1] / seconds[0]
         made.append(
             Claim(
