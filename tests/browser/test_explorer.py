@@ -248,7 +248,7 @@ def test_ranges_negation_and_the_chart(open_page, schema: Schema) -> None:
 
 
 def test_attributes_that_were_never_drawn_are_marked(open_page) -> None:
-    release = made_release(wide_schema(3000), 5, queries=50)
+    release = with_mixture(made_release(wide_schema(3000), 5, queries=50), 4, rehearsed=True)
     names = {release.schema.names[a] for a in np.flatnonzero(times_drawn(release))}
     browser = open_page(render_page(release))
     found = browser.execute_script(
@@ -257,11 +257,14 @@ def test_attributes_that_were_never_drawn_are_marked(open_page) -> None:
         return model.attributes.filter((a, i) => model.drawn(i)).map((a) => a.name);"""
     )
     assert set(found) == names
+    assert by_id(browser, "query").get_attribute("value").split("=")[0] in names
+    assert "95 % interval" in by_id(browser, "answer-interval").text
     unknown = next(name for name in release.schema.names if name not in names)
     by_id(browser, "add").click()
     press(browser, unknown, "\ue015", "\ue007")
     conditions = browser.find_elements("css selector", ".condition")
     assert "not knowledge" in conditions[-1].text
+    assert "No interval" in by_id(browser, "answer-interval").text
 
 
 def test_the_interval_is_the_release_s_own(open_page, schema: Schema) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.refit.errors import LEVELS
@@ -25,6 +26,7 @@ def payload(release: Release, source: Source) -> dict[str, Any]:
     """What the page needs to answer any query on the attributes it covers."""
     covered = _covered(release, source)
     attributes = release.schema.attributes
+    drawn = times_drawn(release)[covered]
     names_rows = release.privacy.neighbours is Neighbours.REPLACE_ONE
     return {
         "attributes": [describe(attributes[a]) for a in covered],
@@ -33,10 +35,23 @@ def payload(release: Release, source: Source) -> dict[str, Any]:
         "components": len(source.weights),
         "weights": _text(source.weights.astype("<f8").tobytes()),
         "data": _text(b"".join(source.pack(a) for a in covered)),
-        "drawn": _text(np.packbits(times_drawn(release)[covered] > 0, bitorder="little").tobytes()),
+        "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
+        "examples": _examples([attributes[a] for a in covered], drawn),
         "rows": release.privacy.rows if names_rows else None,
         "uncertainty": _uncertainty(release),
     }
+
+
+def _examples(attributes: list[Attribute], drawn: npt.NDArray[np.int64]) -> list[int]:
+    """What the explorer opens with: a condition, and another attribute to show beside it.
+
+    The first attributes, as people expect, unless the draws say nothing about them.
+    """
+    order = [int(i) for i in np.argsort(-drawn, kind="stable")]
+    first = 0 if drawn[0] else order[0]
+    telling = [i for i, a in enumerate(attributes) if a.size > 2 and i != first and drawn[i]]
+    others = telling or [i for i in order if i != first] or [first]
+    return [first, others[0]]
 
 
 def _uncertainty(release: Release) -> dict[str, Any] | None:

@@ -227,8 +227,10 @@
       : "no condition yet: every record counts";
     const error = asked ? model.error(query, share) : null;
     byId("answer").dataset.error = String(error);
+    const undrawn = query.literals.find((literal) => !model.drawn(literal.attribute));
     byId("answer-interval").textContent = !model.uncertainty
       ? "This release states no interval for its answers."
+      : undrawn ? `No interval: no drawn query named ${attributes[undrawn.attribute].name}.`
       : error === null ? ""
         : `95 % interval: ${percent(Math.max(0, share - 1.96 * error))} to ` +
           `${percent(Math.min(1, share + 1.96 * error))}`;
@@ -316,11 +318,12 @@
     });
     byId("combine").addEventListener("change", update);
     byId("copy").addEventListener("click", copy);
-    further = Math.max(0, attributes.findIndex((attribute, i) => i > 0 && attribute.size > 2));
+    const [example, beside] = model.examples;
+    further = beside;
     byId("further").value = attributes[further].name;
     byId("explorer-app").hidden = false;
-    const first = model.distribution(0, {kind: "conjunction", literals: []});
-    addCondition(0, [first.indexOf(Math.max(...first))], false);
+    const shares = model.distribution(example, {kind: "conjunction", literals: []});
+    addCondition(example, [shares.indexOf(Math.max(...shares))], false);
   }
 
   start();

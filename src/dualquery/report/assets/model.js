@@ -40,6 +40,7 @@ const dualquery = (() => {
       this.weights = new Float64Array(bytesOf(payload.weights).buffer);
       this.data = bytesOf(payload.data);
       this.uncertainty = payload.uncertainty;
+      this.examples = payload.examples;
       this.drawnBits = bytesOf(payload.drawn);
       this.offsets = new Float64Array(this.attributes.length + 1);
       this.attributes.forEach((attribute, i) => {
