@@ -98,19 +98,19 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return made
 
 
-def ahead(rows: Sequence[Row], what: str = "") -> list[Claim]:
+def ahead(rows: Sequence[Row]) -> list[Claim]:
     """Who is better, at every ε that both were run at."""
     made = []
     for series, words in (("mwem-improved", "as used"), ("mwem", "as published")):
         for column, error in (("average_error", "average error"), ("max_error", "max error")):
-            pairs = _pairs(rows, series, column)
+            pairs = pairs_of(rows, series, column)
             if not pairs:
                 continue
             better = all(theirs < ours for _, theirs, ours in pairs)
             first, last = pairs[0], pairs[-1]
             made.append(
                 Claim(
-                    f"MWEM ({words}) is ahead at 17 attributes{what}: {error}",
+                    f"MWEM ({words}) is ahead at 17 attributes: {error}",
                     "MWEM lower",
                     f"{first[1]:.4f} against {first[2]:.4f} at ε = {first[0]:g}, "
                     f"{last[1]:.4f} against {last[2]:.4f} at ε = {last[0]:g}",
@@ -128,7 +128,7 @@ _REASON = (
 )
 
 
-def _pairs(rows: Sequence[Row], series: str, column: str) -> list[tuple[float, float, float]]:
+def pairs_of(rows: Sequence[Row], series: str, column: str) -> list[tuple[float, float, float]]:
     """(ε, that series, the paper's algorithm) wherever both were run."""
     pairs = []
     for epsilon in sorted({row.number("epsilon") for row in rows}):

@@ -14,7 +14,25 @@ def tasks(options: Options) -> Iterator[Task]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    return mwem.ahead(rows, ", parities")
+    """The paper states no figure for parities: both errors, side by side."""
+    made = []
+    for column, error in (("average_error", "average error"), ("max_error", "max error")):
+        pairs = mwem.pairs_of(rows, "mwem-improved", column)
+        if pairs:
+            said = ", ".join(
+                f"{theirs:.3f} against {ours:.3f} at ε = {epsilon:g}"
+                for epsilon, theirs, ours in (pairs[0], pairs[-1])
+            )
+            made.append(
+                Claim(
+                    f"parities at 17 attributes, MWEM (as used) against the algorithm: {error}",
+                    "no figure",
+                    said,
+                    None,
+                    "a measured parity says little of the others: 15 rounds settle 15 of them",
+                )
+            )
+    return made
 
 
 EXPERIMENT = Experiment(
