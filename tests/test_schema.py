@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -23,6 +24,20 @@ def test_sizes_and_codes(schema: Schema) -> None:
     age = schema["age"]
     assert [age.code_of(v) for v in (0, 24, 25, 119, 120, 121, -1)] == [0, 0, 1, 4, 4, None, None]
     assert schema["work class"].missing_code == 3
+
+
+def test_numpy_values_and_booleans_survive_the_file(tmp_path) -> None:
+    schema = Schema(
+        (
+            Attribute.numeric("n", np.linspace(0.0, 1.0, 3)),
+            Attribute.categorical("c", np.array([3, 5, 9])),
+            Attribute.categorical("b", [False, True]),
+        )
+    )
+    schema.save(tmp_path / "s.toml")
+    again = Schema.load(tmp_path / "s.toml")
+    for one, other in zip(schema.attributes, again.attributes, strict=True):
+        assert repr(one) == repr(other)
 
 
 @given(schemas())

@@ -17,11 +17,12 @@ from dualquery.encoding import OutOfDomain
 from dualquery.engines.engine import check_engine, open_engine
 from dualquery.errors import DualQueryError, ParameterError, QueryError
 from dualquery.frames import FrameStyle
+from dualquery.free import Free
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import play
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.plan import Plan, Player, default_player, make_plan
-from dualquery.game.record_player import Free, RecordPlayer
+from dualquery.game.record_player import RecordPlayer
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
@@ -298,7 +299,7 @@ class DualQuery:
             "eta": plan.eta,
             "queries": len(workload),
             "oracle": self._oracle().name if records else None,
-            "free": self.free if records else None,
+            "free": self.free,
             "training": asdict(schedule),
             "seed": self.seed,
         }

@@ -53,7 +53,7 @@ class Attribute:
         ordered: bool | None = None,
     ) -> Self:
         """Declare a column that holds one of `values`; numbers count as ordered."""
-        domain = tuple(values)
+        domain = tuple(_plain(value) for value in values)
         if not domain:
             raise SchemaError(f"attribute {name!r}: values is empty; expected at least one value")
         seen: set[str] = set()
@@ -80,7 +80,7 @@ class Attribute:
         default: float | str | None = None,
     ) -> Self:
         """Declare a numeric column cut into bins [e0, e1), …, [e_last−1, e_last]."""
-        cuts = tuple(edges)
+        cuts = tuple(_plain(edge) for edge in edges)
         if len(cuts) < 2:
             raise SchemaError(
                 f"attribute {name!r}: edges has {len(cuts)} entries; expected two or more"
@@ -172,7 +172,7 @@ class Attribute:
         entry: dict[str, Any]
         if self.edges:
             entry = {"edges": list(self.edges)}
-        elif self.values == (0, 1):
+        elif self.values == (0, 1) and not isinstance(self.values[0], bool):
             entry = {"binary": True}
         else:
             entry = {"values": list(self.values)}
@@ -218,6 +218,11 @@ class Attribute:
         return cls.categorical(
             name, entry["values"], missing=missing, default=default, ordered=entry.get("ordered")
         )
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it holds: files and queries are written with those."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)

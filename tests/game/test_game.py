@@ -10,10 +10,11 @@ import pytest
 
 from dualquery.errors import ParameterError
 from dualquery.estimator import DualQuery
+from dualquery.free import Free
 from dualquery.game.loop import play
 from dualquery.game.plan import Plan, Player, default_player, make_plan
 from dualquery.game.query_player import QueryPlayer
-from dualquery.game.record_player import Free, RecordPlayer
+from dualquery.game.record_player import RecordPlayer
 from dualquery.oracles.registry import oracle
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualquery.free import Free
 from dualquery.game.loop import play
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.query_player import QueryPlayer
@@ -120,13 +121,17 @@ def test_answers_in_single_precision_agree_with_the_published_ones() -> None:
     np.testing.assert_allclose(trained, published, atol=2e-6)
 
 
-def test_attributes_no_query_mentions_are_uniform() -> None:
+def test_attributes_no_query_mentions_are_free() -> None:
     workload = random_marginals(Schema(SMALL.attributes[:2]), 2, 10)
     over_three = Workload.of(list(workload), SMALL)
     compiled = CompiledWorkload.of(over_three)
     assert len(compiled.codes) == 5
-    model = Ascent(compiled, 2).mixture(Parameters.start(compiled, 2, 0.5, 0), SMALL)
-    np.testing.assert_allclose(model.tables[5:], 0.25)
+    ascent, parameters = Ascent(compiled, 2), Parameters.start(compiled, 2, 0.5, 0)
+    expected = {Free.RANDOM: [0.25] * 4, Free.ZERO: [1, 0, 0, 0], Free.DEFAULT: [0, 0, 1, 0]}
+    schema = Schema((*SMALL.attributes[:2], Attribute.categorical("c", "pqrs", default="r")))
+    for free, shares in expected.items():
+        model = ascent.mixture(parameters, schema, free)
+        np.testing.assert_allclose(model.tables[5:], np.array(shares)[:, None] * np.ones((1, 2)))
 
 
 def drawn_from(truth: Mixture, samples: int, rounds: int, seed: int, schedule: Schedule):

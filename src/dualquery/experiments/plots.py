@@ -24,7 +24,7 @@ DASHED = ("zeros", "uniform", "independent", "laplace", "gaussian", "mwem", "mwe
 
 
 def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
-    """One diagram on given axes: the mean of the runs, and their spread where there are several."""
+    """One diagram on given axes: the mean of the runs and their spread; of times the least."""
     chosen = where(rows, **panel.select)
     names = [n for n in LABELS if any(row[panel.line] == n for row in chosen)]
     if panel.line != "series":
@@ -70,6 +70,8 @@ def _points(rows: Sequence[Row], panel: Panel) -> list[tuple[float, float, float
         value = row.number(panel.y)
         if value == value:
             by_x.setdefault(row.number(panel.x), []).append(value)
+    if panel.y == "seconds":
+        return [(x, *(min(values),) * 3) for x, values in sorted(by_x.items())]
     return [
         (x, min(values), sum(values) / len(values), max(values))
         for x, values in sorted(by_x.items())

@@ -16,7 +16,7 @@ from dualquery.experiments.experiment import (
 )
 from dualquery.experiments.series import BASELINES, Game, Spend
 from dualquery.experiments.shapes import shape_of
-from dualquery.experiments.store import Row, mean, where
+from dualquery.experiments.store import Row, fastest, mean, where
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
 
@@ -112,10 +112,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
                 "the maximum is over more queries",
             )
         )
-        # The fastest run: the others waited for whatever else the machine was doing.
-        seconds = [
-            min(row.number("seconds") for row in where(paper, queries=q)) for q in (first, last)
-        ]
+        seconds = [fastest(where(paper, queries=q)) for q in (first, last)]
         grown = seconds[1] / seconds[0]
         made.append(
             Claim(

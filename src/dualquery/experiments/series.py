@@ -22,9 +22,10 @@ from dualquery.baselines.product import Uniform, Zeros
 from dualquery.estimator import DualQuery
 from dualquery.evaluation import Errors
 from dualquery.experiments.bench import Bench
+from dualquery.free import Free
 from dualquery.game.loop import play
 from dualquery.game.query_player import QueryPlayer
-from dualquery.game.record_player import Free, RecordPlayer
+from dualquery.game.record_player import RecordPlayer
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget, largest_rounds
 from dualquery.privacy.events import record_player_temperatures

@@ -109,6 +109,11 @@ def mean(rows: Sequence[Row], column: str) -> float:
     return sum(row.number(column) for row in rows) / len(rows) if rows else float("nan")
 
 
+def fastest(rows: Sequence[Row]) -> float:
+    """The least time: the other runs waited for whatever else the machine was doing."""
+    return min((row.number("seconds") for row in rows), default=float("nan"))
+
+
 def where(rows: Sequence[Row], **wanted: object) -> list[Row]:
     """The rows with these cells."""
     texts = {name: as_text(value) for name, value in wanted.items()}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.free import Free
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.problem import Problem
 from dualquery.privacy.sampler import Draws
@@ -19,14 +19,6 @@ from dualquery.transcript import Move
 
 WARM_STARTS = 4
 """How many of the last records an oracle may start from."""
-
-
-class Free(StrEnum):
-    """What an attribute takes that no drawn query mentions."""
-
-    ZERO = "zero"
-    RANDOM = "random"
-    DEFAULT = "default"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +63,7 @@ class RecordPlayer:
             self.workload,
             draws.queries,
             1 - 2 * draws.negated.astype(np.int8),
-            defaults=self._defaults(generator),
+            defaults=self.free.record(self.workload.schema, generator),
             constraints=self.workload.schema.constraints,
         )
         begun = self.clock()
@@ -91,11 +83,3 @@ class RecordPlayer:
         matches = state.matches.copy()
         add_matches(self.workload, record, matches)
         return Played((*state.records, record), matches)
-
-    def _defaults(self, generator: np.random.Generator) -> npt.NDArray[np.int32]:
-        schema = self.workload.schema
-        if self.free is Free.ZERO:
-            return np.zeros(len(schema), dtype=np.int32)
-        if self.free is Free.RANDOM:
-            return generator.integers(0, schema.sizes, dtype=np.int32)
-        return schema.defaults

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.free import Free
 from dualquery.queries.actions import Actions
 from dualquery.queries.evaluation import add_matches
 from dualquery.refit.compiled import CompiledWorkload
@@ -25,6 +26,7 @@ def fit_transcript(
     transcript: Transcript,
     played: Schedule,
     schedule: Schedule,
+    free: Free = Free.DEFAULT,
     observer: Callable[[int, int], None] = lambda done, total: None,
 ) -> Mixture:
     """The model under which the draws of all rounds are most probable.
@@ -36,6 +38,7 @@ def fit_transcript(
     Args:
         played: how the model was trained during the game, if a model played.
         schedule: how it is to be trained now.
+        free: what attributes take that no query mentions.
     """
     compiled = CompiledWorkload.of(actions.queries)
     likelihood = Likelihood(compiled, actions.offsets, len(transcript))
@@ -55,7 +58,7 @@ def fit_transcript(
     for done, rate in enumerate(rates):
         parameters, _ = ascent.step(parameters, likelihood, rate)
         observer(done + 1, len(rates))
-    return ascent.mixture(parameters, actions.queries.schema)
+    return ascent.mixture(parameters, actions.queries.schema, free)
 
 
 def _model_answers(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.free import Free
 from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.mixture import Mixture, answers_from_rows
@@ -168,16 +169,14 @@ class Ascent:
         )  # fmt: skip
         return moved, value
 
-    def mixture(self, parameters: Parameters, schema: Schema) -> Mixture:
-        """The model as it is published; attributes no query mentions are uniform."""
+    def mixture(self, parameters: Parameters, schema: Schema, free: Free = Free.DEFAULT) -> Mixture:
+        """The model as it is published; `free` says what attributes take that no query mentions."""
         logits = parameters.logits.astype(np.float64)
         start = self.compiled.table_start
         sizes = np.diff(start)
         top = np.repeat(np.maximum.reduceat(logits, start[:-1]), sizes, axis=0)
         shares = np.exp(logits - top)
         shares /= np.repeat(np.add.reduceat(shares, start[:-1]), sizes, axis=0)
-        tables = np.repeat(1.0 / schema.sizes, schema.sizes)[:, None] * np.ones(
-            (1, parameters.components)
-        )
+        tables = np.repeat(free.shares(schema)[:, None], parameters.components, axis=1)
         tables[self.compiled.codes] = shares
         return Mixture(schema, parameters.weights, tables)

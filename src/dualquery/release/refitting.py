@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dualquery.errors import ParameterError
+from dualquery.free import Free
 from dualquery.game.rehearsal import rehearse
 from dualquery.refit.fit import fit_transcript
 from dualquery.refit.schedule import Schedule
@@ -46,6 +47,7 @@ def refitted(
         release.transcript,
         played,
         wanted,
+        Free(release.parameters["free"]),
         lambda done, total: progress("fitting the model", done, total),
     )
     if not errors:
