@@ -57,8 +57,8 @@ def write_page(out: Path, *, quick: bool = False) -> Path:
             "# The paper's experiments, run again",
             "Made by `dualquery experiment report` from the CSV files beside this page. Runs are "
             "seeded, so that they can be repeated: they are NOT PRIVATE, and on public data they "
-            "need not be. Errors are means over the runs, times those of the fastest run, because other "
-            "work shared the machine. How to make them: [reproducing](../reproducing.md).",
+            "need not be. Errors are means over the runs, times those of the fastest run, because "
+            "other work may share the machine. How to make them: [reproducing](../reproducing.md).",
             "## Every number the paper states",
             claims_table(claims),
             "## The machine",
