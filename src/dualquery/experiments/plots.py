@@ -29,7 +29,6 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
     names = [n for n in LABELS if any(row[panel.line] == n for row in chosen)]
     if panel.line != "series":
         names = list(dict.fromkeys(row[panel.line] for row in chosen))
-    everything = sorted({row.number(panel.x) for row in chosen})
     for place, name in enumerate(names):
         points = _points(where(chosen, **{panel.line: name}), panel)
         if not points:
@@ -41,9 +40,6 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
             "linestyle": "--" if dashed else "-",
             "label": LABELS.get(name, name) if panel.line == "series" else name,
         }
-        if len(x) == 1 and len(everything) > 1:
-            ax.axhline(middle[0], linewidth=1.0, **style)
-            continue
         ax.plot(x, middle, marker="." if dashed else "o", markersize=4, linewidth=1.4, **style)
         ax.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
     if panel.log_x:
