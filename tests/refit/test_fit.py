@@ -87,18 +87,23 @@ def test_the_likelihood_equals_its_definition(seed: int) -> None:
     ],
     ids=["three", "one", "mixed", "probes"],
 )
-def test_the_gradient_equals_finite_differences(workload: Workload) -> None:
+@pytest.mark.parametrize("shrinkage", [0.0, 2.5])
+def test_the_gradient_equals_finite_differences(workload: Workload, shrinkage: float) -> None:
     generator = np.random.default_rng(3)
     compiled = CompiledWorkload.of(workload)
-    ascent = Ascent(compiled, 4)
+    ascent = Ascent(compiled, 4, shrinkage)
     parameters = Parameters.start(compiled, 4, noise=1.0, seed=2)
     parameters.flat[-4:] = generator.normal(size=4)
+    held = parameters.weights  # the prior's own weights are not differentiated
     slope = generator.normal(size=len(workload)).astype(np.float32)
 
     def value(flat: np.ndarray) -> float:
         model = ascent.mixture(Parameters.at(flat.astype(np.float32), 4), SMALL)
         exact = answers_twin(workload, model.weights, model.tables)
-        return float(slope.astype(float) @ exact[compiled.order])
+        logits = flat[:-4].reshape(-1, 4)
+        apart = logits - (logits @ held)[:, None]
+        prior = -0.5 * shrinkage * float((held * apart**2).sum())
+        return float(slope.astype(float) @ exact[compiled.order]) + prior
 
     ascent.answers(parameters)
     gradient = ascent.gradient(parameters, slope)
