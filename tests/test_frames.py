@@ -55,7 +55,7 @@ def test_the_same_kind_of_frame_comes_back(backend, schema: Schema, rows: pa.Tab
     bound = source.bind(schema)
     block = next(iter(source.blocks(bound, range(len(bound)), OutOfDomain.REFUSE)))
     codes = np.column_stack([block.codes(a) for a in range(len(bound))])
-    back = FrameStyle.of(frame).frame(decode(codes, bound))
+    back = FrameStyle.of(frame).frame(decode(codes, bound), bound)
     assert type(back) is type(frame)
     assert list(back.columns if backend != "pyarrow" else back.column_names) == list(
         frame.columns if backend != "pyarrow" else frame.column_names
@@ -89,7 +89,7 @@ def test_column_types_of_pandas_are_kept() -> None:
         }
     )
     codes = np.array([[1, 0, 0, 0], [0, 1, 1, 2]], dtype=np.int32)
-    back = FrameStyle.of(frame).frame(decode(codes, schema))
+    back = FrameStyle.of(frame).frame(decode(codes, schema), schema)
     assert back.dtypes.equals(frame.dtypes)
     assert back["flag"].tolist() == [True, False]
     assert back["city"].tolist() == ["x", "y"]
@@ -169,3 +169,23 @@ def test_what_is_not_a_table() -> None:
         open_table([1, 2, 3])
     with pytest.raises(TableError, match="no such table"):
         open_table("nowhere.csv")
+
+
+def test_categories_come_from_the_schema_not_from_the_table() -> None:
+    """A frame's own categories list what occurs in it, even cells that were clamped away."""
+    schema = Schema((Attribute.categorical("c", ["x", "y", "z"]),))
+    private = pd.DataFrame({"c": pd.Categorical(["x", "John Smith"])})
+    style = FrameStyle.of(private)
+    assert "John" not in repr(style)
+    codes = np.array([[0], [1], [2]], dtype=np.int32)
+    back = style.frame(decode(codes, schema), schema)
+    assert back["c"].tolist() == ["x", "y", "z"]
+    assert list(back["c"].dtype.categories) == ["x", "y", "z"]
+    enum = pl.DataFrame({"c": pl.Series(["x"], dtype=pl.Enum(["x", "John Smith"]))})
+    style = FrameStyle.of(enum)
+    assert "John" not in repr(style)
+    back = style.frame(decode(codes, schema), schema)
+    assert back["c"].to_list() == ["x", "y", "z"]
+    assert back["c"].dtype == pl.Enum(["x", "y", "z"])
+    block = next(iter(open_table(enum).blocks(schema, [0], OutOfDomain.REFUSE)))
+    assert block.codes(0).tolist() == [0]

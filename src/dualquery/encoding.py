@@ -58,7 +58,7 @@ def encode_column(
             [_code_of(cell, known, attribute, out_of_domain) for cell in cells], dtype=np.int32
         )
     # A dictionary may list values that no cell uses; only used ones can be refused.
-    indices = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)
+    indices = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     null = len(codes)
     lookup = np.append(codes, _missing_or(attribute, -2)).astype(np.int32)
     result = lookup[np.where(indices < 0, null, indices)]

@@ -26,6 +26,7 @@ from dualquery.game.record_player import RecordPlayer
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Events
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
@@ -41,7 +42,8 @@ from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
 from dualquery.schema import Schema
 from dualquery.schema_files import schema_to_dict
-from dualquery.table import open_table
+from dualquery.table import Table, open_table
+from dualquery.version import __version__
 
 DEFAULT_QUERIES = 500_000
 DEFAULT_K = 3
@@ -115,6 +117,7 @@ class DualQuery:
         """
         self._check()
         source = open_table(table)
+        self._refuse_padding(source)
         schema = source.bind(schema)
         asked = self._workload(schema, workload)
         player = self._player(schema, len(asked))
@@ -132,7 +135,7 @@ class DualQuery:
                 else RecordPlayer(asked, self._oracle(), free=_choice(Free, self.free), clock=clock)
             )
             source_of_draws = source_for(self.seed)
-            with closing(_journal(directory, resume, actions, parameters)) as journal:
+            with closing(_journal(directory, resume, actions, plan, parameters)) as journal:
                 if ledger is not None:
                     identity = _reserve(ledger, journal, plan, source_of_draws.private)
                 _, transcript = play(
@@ -238,6 +241,21 @@ class DualQuery:
             )
         return self.rows
 
+    def _refuse_padding(self, table: Table) -> None:
+        """A declared number of records fills a table up, which add-remove does not cover.
+
+        Adding a record to a padded table replaces an empty one: a change of the other kind,
+        twice as large.
+        """
+        if (
+            getattr(table, "records", None) is not None
+            and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE
+        ):
+            raise ParameterError(
+                "records declares the number of records, which add-remove neighbours keep private: "
+                "leave it out, or use replace-one"
+            )
+
     def _check(self) -> None:
         # A budget on a stand-in size: bad parameters are refused before the table is read.
         Budget(
@@ -248,6 +266,13 @@ class DualQuery:
             self.accountant,
         )
         self._reference(1)
+        # And a statement: a run must not end in one that cannot be made.
+        PrivacyStatement.of(
+            Events.of([0.0], 1, self.rows or 1),
+            delta=self.delta,
+            rows=self.rows or 1,
+            accountant=self.accountant,
+        )
         self._oracle()
         check_engine(self.engine, self.scheduler)
         if self.player is not None:
@@ -306,7 +331,11 @@ class DualQuery:
 
 
 def _journal(
-    directory: str | Path | None, resume: bool, actions: Actions, parameters: dict[str, Any]
+    directory: str | Path | None,
+    resume: bool,
+    actions: Actions,
+    plan: Plan,
+    parameters: dict[str, Any],
 ) -> Journal | NoJournal:
     if directory is None:
         return NoJournal()
@@ -314,6 +343,8 @@ def _journal(
     run = {
         "schema": hashlib.sha256(described.encode()).hexdigest(),
         "workload": actions.queries.fingerprint,
+        "temperatures": plan.temperatures.tolist(),
+        "version": __version__,
         **parameters,
     }
     open_journal = Journal.resume if resume else Journal.create

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,13 +97,14 @@ def _inside_bins(
 class FrameStyle:
     """The kind of frame a user handed in, and its column types: what `sample` gives back.
 
-    It holds no row. It lives in memory only: a release on disk knows the schema alone,
-    because the type of a column that a reader inferred may depend on the data.
+    It holds no row, and of a categorical column not its categories: those are the values that
+    occur, so a frame's own list of them would show the private table. They are taken from the
+    schema. A style lives in memory only: a release on disk knows the schema alone, because the
+    type of a column that a reader inferred may depend on the data.
     """
 
     backend: str = "pyarrow"
-    native: Any = None
-    order: tuple[str, ...] = field(default=())
+    types: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, source: Any) -> FrameStyle:
@@ -115,52 +117,83 @@ class FrameStyle:
             frame = nw.from_native(source, eager_only=True)
         except TypeError:
             return cls()
-        backend = frame.implementation.name.lower()
-        return cls(backend, frame.head(0).to_native(), tuple(str(c) for c in frame.columns))
+        if frame.implementation.is_pandas():
+            native = frame.to_native()
+            return cls("pandas", {str(n): _pandas_kind(k) for n, k in native.dtypes.items()})
+        if frame.implementation.is_pyarrow():
+            return cls("pyarrow", {f.name: _arrow_kind(f.type) for f in frame.to_native().schema})
+        kinds = {str(n): nw.Enum if k == nw.Enum else k for n, k in frame.schema.items()}
+        return cls(frame.implementation.name.lower(), kinds)
 
-    def frame(self, table: pa.Table) -> Any:
+    def frame(self, table: pa.Table, schema: Schema) -> Any:
         """The table as a frame of this style, with the same column types where they can hold it."""
-        if self.backend == "pyarrow":
-            return _cast_arrow(table, self.native)
         if self.backend == "sparse":
-            from scipy import sparse
-
-            columns = [column.to_numpy() for column in table.columns]
-            return sparse.csr_matrix(np.column_stack(columns).astype(np.int8))
+            return _sparse(table)
+        if self.backend == "pyarrow":
+            names = table.column_names
+            return pa.table({n: _fitting(table.column(n), self.types.get(n)) for n in names})
         if self.backend == "pandas":
-            return _as_pandas(table, self.native)
+            return self._pandas(table, schema)
         import narwhals as nw
 
         backend: Any = self.backend
         frame: Any = nw.from_arrow(table, backend=backend)
-        wanted = nw.from_native(self.native, eager_only=True).schema
-        return frame.with_columns(
-            nw.col(name).cast(wanted[name]) for name in table.column_names
-        ).to_native()
+        kinds = {n: self.types[n] for n in table.column_names if n in self.types}
+        for name, kind in kinds.items():
+            if kind is nw.Enum:
+                kinds[name] = nw.Enum([str(value) for value in schema[name].values])
+        return frame.with_columns(nw.col(n).cast(k) for n, k in kinds.items()).to_native()
+
+    def _pandas(self, table: pa.Table, schema: Schema) -> Any:
+        import pandas as pd
+
+        frame = table.to_pandas()
+        for name, kind in self.types.items():
+            if name not in frame.columns:
+                continue
+            if isinstance(kind, pd.CategoricalDtype):
+                kind = pd.CategoricalDtype(_cells(schema[name], frame[name]), kind.ordered)
+            holds_missing = schema[name].missing and frame[name].isna().any()
+            if holds_missing and getattr(kind, "kind", "O") in "iub":
+                continue  # a plain integer column cannot hold the missing cells the schema declares
+            frame[name] = frame[name].astype(kind)
+        return frame
 
 
-def _cast_arrow(table: pa.Table, native: Any) -> pa.Table:
-    if native is None:
-        return table
-    columns = []
-    for name in table.column_names:
-        column, kind = table.column(name), native.schema.field(name).type
-        if pa.types.is_dictionary(kind):
-            column = column.cast(kind.value_type).dictionary_encode()
-        columns.append(column.cast(kind))
-    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+def _sparse(table: pa.Table) -> Any:
+    from scipy import sparse
+
+    columns = [column.to_numpy() for column in table.columns]
+    return sparse.csr_matrix(np.column_stack(columns).astype(np.int8))
 
 
-def _as_pandas(table: pa.Table, native: Any) -> Any:
-    frame = table.to_pandas()
-    for name, kind in native.dtypes.items():
-        if str(name) not in frame.columns:
-            continue
-        holds_missing = frame[str(name)].isna().any()
-        if holds_missing and getattr(kind, "kind", "O") in "iub":
-            continue  # a plain integer column cannot hold the missing cells the schema declares
-        frame[str(name)] = frame[str(name)].astype(kind)
-    return frame
+def _pandas_kind(kind: Any) -> Any:
+    import pandas as pd
+
+    if isinstance(kind, pd.CategoricalDtype):
+        return pd.CategoricalDtype(None, kind.ordered)
+    return kind
+
+
+def _cells(attribute: Attribute, sampled: Any) -> list[Any]:
+    """All values a categorical column can have; for a numeric one those that were sampled."""
+    if attribute.is_numeric:
+        return sorted(sampled.dropna().unique())
+    column = decode_column(np.arange(attribute.proper_size), attribute)
+    return list(column.to_pylist())
+
+
+def _arrow_kind(kind: pa.DataType) -> pa.DataType:
+    """The type, a dictionary without order or values of its own."""
+    return pa.dictionary(kind.index_type, kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def _fitting(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArray:
+    if kind is None:
+        return column
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type).dictionary_encode()
+    return column.cast(kind)
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -178,6 +211,6 @@ def write_table(table: pa.Table, path: Path) -> None:
     elif endings.endswith(".npz"):
         from scipy import sparse
 
-        sparse.save_npz(path, FrameStyle("sparse").frame(table))
+        sparse.save_npz(path, _sparse(table))
     else:
         raise ParameterError(f"cannot write {path.name!r}; expected .csv, .csv.gz or .parquet")

@@ -17,7 +17,8 @@ class Move:
     """The data player's answer to one round of draws.
 
     `arrays` holds what was played (a `record`, or the parameters of a model) and `notes`
-    what is known about it (value, bound, status, seconds); both follow from the draws alone.
+    what is known about it (value, bound, status); both follow from the draws alone. The
+    `seconds` it took are a reading of the clock.
     Arrays whose name begins with an underscore only serve to take up an interrupted game.
     """
 

@@ -108,6 +108,19 @@ def test_bad_options(files, release, option: str, value: str, word: str) -> None
     refused(release(option, value), files, word)
 
 
+def test_padding_and_add_remove_do_not_go_together(run, files) -> None:
+    """A padded table has a fixed size: one more person is a replaced empty record there."""
+    (files / "pairs.csv").write_text("person,item\na,x\nb,y\nb,x\n")
+    (files / "wide.toml").write_text('[binary_columns]\nnames = ["x", "y"]\n')
+    common = (
+        "release", files / "pairs.csv", "--schema", files / "wide.toml", "--epsilon", 50,
+        "--delta", 1e-3, "--out", files / "out", "--queries", 9, "--long", "person,item",
+        "--neighbours", "add-remove", "--rows", 3, "--k", 1,
+    )  # fmt: skip
+    refused(run(*common, "--records", 4), files, "records", "add-remove")
+    assert run(*common).code == 0
+
+
 def test_a_query_on_an_unknown_attribute(files, release) -> None:
     (files / "mine.txt").write_text("smoker\nheight>=2\n")
     refused(release("--workload", files / "mine.txt"), files, "line 2", "'height'")

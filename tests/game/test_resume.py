@@ -107,6 +107,46 @@ def test_a_torn_frame_was_never_used_and_is_cut_off(tmp_path) -> None:
     again.close()
 
 
+def test_damage_before_the_end_is_refused(tmp_path) -> None:
+    """Cutting it off would draw again what was drawn, under the price of one."""
+    journal = Journal.create(tmp_path / "j", {})
+    draws = Draws(np.array([3, 1]), np.array([True, False]))
+    journal.write_draws(0, draws)
+    journal.write_draws(1, draws)
+    journal.close()
+    file = tmp_path / "j" / "rounds.bin"
+    damaged = bytearray(file.read_bytes())
+    damaged[30] ^= 1
+    file.write_bytes(bytes(damaged))
+    with pytest.raises(ReleaseError, match="damaged before its end"):
+        Journal.resume(tmp_path / "j", {})
+
+
+def test_a_second_creator_leaves_the_first_ones_draws(tmp_path) -> None:
+    first = Journal.create(tmp_path / "j", {})
+    first.write_draws(0, Draws(np.array([3]), np.array([True])))
+    size = (tmp_path / "j" / "rounds.bin").stat().st_size
+    (tmp_path / "j" / "run.json").rename(tmp_path / "j" / "hidden")  # as if not yet written
+    with pytest.raises(ReleaseError, match="another process"):
+        Journal.create(tmp_path / "j", {})
+    assert (tmp_path / "j" / "rounds.bin").stat().st_size == size
+    first.close()
+
+
+def test_resuming_with_other_temperatures_is_refused(
+    tmp_path, schema: Schema, rows: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement is made from the plan's temperatures: they must be those of the draws."""
+    from dualquery.game import plan
+
+    out = tmp_path / "out"
+    with pytest.raises(Killed):
+        JOB.release(rows, out, schema=schema, progress=killed_after(4))
+    monkeypatch.setattr(plan, "_entry", lambda rounds: np.full(rounds, 0.5))
+    with pytest.raises(ReleaseError, match="another temperatures"):
+        JOB.release(rows, out, schema=schema, resume=True)
+
+
 def test_two_processes_cannot_share_a_journal(tmp_path) -> None:
     journal = Journal.create(tmp_path / "j", {})
     with pytest.raises(ReleaseError, match="another process"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dualquery.errors import ParameterError
-from dualquery.privacy.neighbours import rounding_charge
+from dualquery.privacy.neighbours import Neighbours, rounding_charge
 from dualquery.privacy.sampler import draw
 from dualquery.privacy.shards import BLOCK, BUCKETS, CLIP, Shard, Shards, mantissas, route
 from dualquery.privacy.sources import SeededSource
@@ -231,3 +231,34 @@ def test_offsets_stay_within_what_the_charge_covers() -> None:
         Shard(2, offsets=np.array([0.0, 33.0]))
     with pytest.raises(ParameterError, match="2 offsets"):
         Shard(2, offsets=np.zeros(3))
+
+
+@pytest.mark.parametrize("unit", list(Neighbours))
+def test_the_range_with_offsets_is_the_one_charged(unit: Neighbours) -> None:
+    """Random neighbours, offsets and temperatures, clip included: never above, and reached."""
+    random = np.random.default_rng(7)
+    closest = 0.0
+    for _ in range(300):
+        queries, reference = 12, int(random.integers(3, 30))
+        size = reference if unit is Neighbours.REPLACE_ONE else int(random.integers(0, 80))
+        counts = random.integers(0, size + 1, queries)
+        answers, beta = random.random(queries), float(10.0 ** random.uniform(-1, 3.3))
+        offsets = random.uniform(-32.0, 32.0, queries)
+        holds = random.random(queries) < 0.5
+        if unit is Neighbours.REPLACE_ONE:
+            change = np.where(random.random(queries) < 0.3, 0, np.where(holds, 1, -1))
+            change = np.clip(counts + change, 0, size) - counts
+            other, larger = counts + change, size
+        else:
+            other, larger = counts + holds, size + 1
+        falls = []
+        for c, n in ((counts, size), (other, larger)):
+            shard = Shard(queries, offsets=offsets)
+            shard.score(c.astype(np.int64), answers, beta, size=n, reference=reference)
+            both = np.concatenate([offsets + shard.exponents, offsets - shard.exponents])
+            falls.append(np.maximum(both - shard.largest(), CLIP))
+        moved = falls[1] - falls[0]
+        spread, charged = float(np.ptp(moved)), float(unit.draw_range(beta, reference))
+        assert spread <= charged
+        closest = max(closest, spread / charged)
+    assert closest > 0.999

@@ -83,3 +83,13 @@ def test_other_json_is_refused() -> None:
 )  # fmt: skip
 def test_figures_are_rounded_up(value: float, shown: str) -> None:
     assert figure(value) == shown
+
+
+def test_pure_privacy_at_delta_zero() -> None:
+    events = Events.of([0.0, 2.0], 5, 100)
+    statement = PrivacyStatement.of(events, delta=0.0, rows=100, accountant="pure")
+    assert statement.epsilon == pytest.approx(0.2)
+    assert statement.by_accountant["gaussian"] == math.inf
+    assert PrivacyStatement.from_json(statement.to_json()) == statement
+    with pytest.raises(ParameterError, match="delta"):
+        PrivacyStatement.of(events, delta=0.0, rows=100, accountant="gaussian")

@@ -42,3 +42,5 @@ def answer(
         typer.echo(f"{values[i]:.6f}{spread}  {text}")
     note = "" if errors is None else "; ± is one standard error"
     typer.echo(f"from the {release.source}{note}", err=True)
+    if release.privacy.stamp:
+        typer.echo(release.privacy.stamp, err=True)

@@ -32,3 +32,5 @@ def sample(
     release = read_release(directory)
     write_table(release.sample(rows, where=where, seed=seed), out)
     typer.echo(f"{rows} rows from the {release.source} in {out}")
+    if release.privacy.stamp:
+        typer.echo(release.privacy.stamp, err=True)

@@ -6,7 +6,7 @@ first draw. So round by round the draws are written and synced, then answered, t
 answer is written; a resumed run reads what is there and goes on.
 
 The file is a sequence of frames: kind, round, length, checksum, content. A torn last frame
-was never used and is cut off.
+was never used and is cut off; damage anywhere else is refused, because draws would be lost.
 """
 
 from __future__ import annotations
@@ -69,8 +69,11 @@ class Journal:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ReleaseError(f"cannot create {str(directory)!r}: {error.strerror}") from None
-        # Without run.json nothing was drawn yet, so a file left from there may be emptied.
-        stream = _open_locked(directory / "rounds.bin", "w+b")
+        stream = _open_locked(directory / "rounds.bin", "a+b")
+        if (directory / "run.json").exists():  # another process was quicker
+            stream.close()
+            raise ReleaseError(f"another process began a run in {str(directory)!r}")
+        stream.truncate(0)  # without run.json nothing was drawn yet
         identity = uuid.uuid4().hex
         content = {"id": identity, "run": run}
         _write_synced(directory / "run.json", json.dumps(content, indent=1, sort_keys=True))
@@ -99,7 +102,11 @@ class Journal:
                     f"{_brief(begun.get(key))}, now it is {_brief(run.get(key))}"
                 )
         journal = cls(directory, identity, _open_locked(directory / "rounds.bin", "r+b"))
-        journal._read()
+        try:
+            journal._read()
+        except ReleaseError:
+            journal.close()
+            raise
         return journal
 
     @property
@@ -148,6 +155,11 @@ class Journal:
             kind, number, length, checksum = _FRAME.unpack(head)
             body = self._stream.read(length)
             if len(body) < length or zlib.crc32(body) != checksum:
+                if self._stream.read(1):
+                    raise ReleaseError(
+                        f"the journal in {str(self.directory)!r} is damaged before its end; draws "
+                        "that were made cannot be told, so the run cannot be resumed"
+                    )
                 break
             with np.load(io.BytesIO(body), allow_pickle=False) as content:
                 arrays = dict(content)

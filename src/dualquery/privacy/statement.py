@@ -11,6 +11,7 @@ from typing import Any
 from dualquery.errors import ParameterError
 from dualquery.privacy._checks import probability, whole
 from dualquery.privacy.accountants import (
+    ACCOUNTANTS,
     DEFAULT_ACCOUNTANT,
     epsilon_by_accountant,
     get_accountant,
@@ -62,9 +63,10 @@ class PrivacyStatement:
         private: bool = True,
     ) -> PrivacyStatement:
         """The statement for a list of events."""
-        delta = probability("delta", delta)
         get_accountant(accountant)
-        figures = epsilon_by_accountant(events, delta)
+        if accountant != "pure" or delta != 0.0:
+            delta = probability("delta", delta)
+        figures = _figures(events, delta)
         neighbours = Neighbours.parse(neighbours)
         return cls(
             epsilon=figures[accountant],
@@ -76,7 +78,7 @@ class PrivacyStatement:
             mu=math.sqrt(events.mu_squared),
             rho=events.rho,
             private=private,
-            replacement=epsilon_by_accountant(events.doubled(), delta)
+            replacement=_figures(events.doubled(), delta)
             if neighbours is Neighbours.ADD_REMOVE
             else {},
         )
@@ -161,6 +163,14 @@ class PrivacyStatement:
 
     def _delta_of(self, accountant: str) -> str:
         return "0" if accountant == "pure" else f"{self.delta:g}"
+
+
+def _figures(events: Events, delta: float) -> dict[str, float]:
+    """ε by every accountant; at δ = 0 only the pure one promises anything."""
+    if delta > 0.0:
+        return dict(epsilon_by_accountant(events, delta))
+    pure = get_accountant("pure").epsilon(events, 0.0)
+    return {name: pure if name == "pure" else math.inf for name in ACCOUNTANTS}
 
 
 def figure(value: float) -> str:

@@ -53,9 +53,13 @@ def write_release(release: Release, path: Path, *, overwrite: bool = False) -> P
         _write_files(release, scratch)
         _sync(scratch)
         scratch.chmod(0o755)
-        if path.exists():
-            shutil.rmtree(path)
-        scratch.rename(path)
+        if path.exists():  # the old release goes only once the new one is in its place
+            aside = scratch.with_name(f"{scratch.name}.old")
+            path.rename(aside)
+            scratch.rename(path)
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            scratch.rename(path)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dualquery.errors import ParameterError, ReleaseError
 from dualquery.frames import FrameStyle, decode
-from dualquery.privacy.statement import PrivacyStatement
+from dualquery.privacy.statement import PrivacyStatement, figure
 from dualquery.queries.actions import Actions
 from dualquery.queries.evaluation import mean_answers, satisfying
 from dualquery.queries.language import parse
@@ -100,7 +100,7 @@ class Release:
         """
         generator = np.random.default_rng(seed)
         codes = self.sample_codes(rows, generator, where)
-        return self.style.frame(decode(codes, self.schema, generator))
+        return self.style.frame(decode(codes, self.schema, generator), self.schema)
 
     def sample_codes(
         self, rows: int, generator: np.random.Generator, where: str | Query | None = None
@@ -139,7 +139,8 @@ class Release:
         }
 
     def __repr__(self) -> str:
+        stamp = f", {self.privacy.stamp}" if self.privacy.stamp else ""
         return (
             f"<Release of {len(self.workload):,} queries on {len(self.schema):,} attributes, "
-            f"ε = {self.privacy.epsilon:.4g}, δ = {self.privacy.delta:g}>"
+            f"ε = {figure(self.privacy.epsilon)}, δ = {self.privacy.delta:g}{stamp}>"
         )
