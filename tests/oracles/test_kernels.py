@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.oracles import Problem, _kernels
+from dualquery.oracles import Problem, _kernels, _search_kernels
 from dualquery.oracles.annealing import start_parities
 from dualquery.oracles.core import decode, encode
 from dualquery.oracles.problem import satisfied
@@ -83,7 +83,9 @@ def test_enumeration_finds_the_best_slots(problem: Problem) -> None:
     part = whole(core)
     slots = core.home.copy()
     found = core.constant
-    found += _kernels.enumerate_slots(core, part.variables, part.terms, slots, *search_state(core))
+    found += _search_kernels.enumerate_slots(
+        core, part.variables, part.terms, slots, *search_state(core)
+    )
     ranges = [range(core.first[v], core.first[v + 1]) for v in range(core.variables)]
     everything = [np.array(each, dtype=np.int32) for each in itertools.product(*ranges)]
     values = [core_value(core, each) for each in everything]

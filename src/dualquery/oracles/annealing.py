@@ -85,7 +85,7 @@ def anneal_parts(
     generator: np.random.Generator,
 ) -> Int32:
     """Slots of the reduced core, each part annealed by itself."""
-    from dualquery.oracles import _kernels
+    from dualquery.oracles import _kernels, _search_kernels
 
     slots = reduction.slots.copy()
     if reduction.parts:
@@ -100,7 +100,7 @@ def anneal_parts(
             runs, sweeps, heat = budget.schedule(int(widths[part.variables].sum()))
             if rest.parity[part.terms].any():
                 start_parities(rest, part, slots)
-            _kernels.anneal(
+            _search_kernels.anneal(
                 rest,
                 part.variables,
                 part.terms,
@@ -125,10 +125,10 @@ def start_parities(core: Core, part: Part, slots: Int32) -> None:
 
     With fewer draws than attributes this alone is nearly always an optimum.
     """
-    from dualquery.oracles import _kernels
+    from dualquery.oracles import _search_kernels
 
     words = 1 + len(part.variables) // 64
     if len(part.terms) * len(part.variables) * words > ELIMINATION:
         return
     heaviest = np.argsort(-np.abs(core.weight[part.terms]), kind="stable")
-    _kernels.eliminate(core, part.variables, part.terms[heaviest], slots)
+    _search_kernels.eliminate(core, part.variables, part.terms[heaviest], slots)

@@ -114,9 +114,9 @@ def build(
     penalty: int,
 ) -> Core:
     """The core of queries given as arrays, laid out as in a workload."""
-    from dualquery.oracles import _kernels
+    from dualquery.oracles import _compile_kernels
 
-    arrays = _kernels.compile_core(
+    arrays = _compile_kernels.compile_core(
         attribute,
         np.asarray(literal_start, dtype=np.int64),
         codes,

@@ -46,7 +46,7 @@ class Problem:
         constraints: Constraints | None = None,
     ) -> Self:
         """The problem of the draws (queries[i], signs[i]), repeats included."""
-        from dualquery.oracles import _kernels
+        from dualquery.oracles import _compile_kernels
 
         drawn = np.asarray(queries, dtype=np.int64)
         sides = np.asarray(signs, dtype=np.int64)
@@ -62,8 +62,8 @@ class Problem:
         if len(sides) and not np.array_equal(np.abs(sides), np.ones_like(sides)):
             raise ParameterError("Expected signs of -1 or 1")
         # Counting into scratch arrays instead of sorting: this runs in every round.
-        chosen, weights = _kernels.collect(drawn, sides, len(workload))
-        start, terms, used = _kernels.gather(
+        chosen, weights = _compile_kernels.collect(drawn, sides, len(workload))
+        start, terms, used = _compile_kernels.gather(
             chosen, workload.start, workload.terms, len(workload.literals)
         )
         return cls(

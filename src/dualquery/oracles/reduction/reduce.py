@@ -95,7 +95,7 @@ def reduce_core(core: Core, *, fix: bool = True, enumerate_up_to: int = ENUMERAT
 
     Both steps can be left out, to see what a solver does without them.
     """
-    from dualquery.oracles._kernels import enumerate_slots
+    from dualquery.oracles._search_kernels import enumerate_slots
     from dualquery.oracles.reduction import _kernels
 
     rest, stages = core, []
