@@ -3,8 +3,8 @@
     python -m benchmarks games                    both tables, RUNS seeds each
     python -m benchmarks games.adult              one of them
 
-`highs` proves its rounds; `relaxation` is `highs` content with any gap, so that its share of optimal
-rounds is what the relaxation alone certifies.
+`highs` proves its rounds; `relaxation` is `highs` content with any gap, so that its share of
+optimal rounds is what the relaxation alone certifies.
 """
 
 from __future__ import annotations

@@ -119,6 +119,8 @@ def test_padding_and_add_remove_do_not_go_together(run, files) -> None:
     )  # fmt: skip
     refused(run(*common, "--records", 4), files, "records", "add-remove")
     assert run(*common).code == 0
+    done = run("evaluate", files / "out", files / "pairs.csv", "--long", "person,item", "--json")
+    assert done.code == 0
 
 
 def test_a_query_on_an_unknown_attribute(files, release) -> None:

@@ -17,6 +17,7 @@ from dualquery.queries import Workload, all_marginals, parities, random_marginal
 from dualquery.queries.actions import Actions
 from dualquery.queries.counting import Answers
 from dualquery.queries.probes import with_probes
+from dualquery.refit import fit
 from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.fit import fit_transcript
 from dualquery.refit.likelihood import Likelihood
@@ -193,6 +194,22 @@ def test_more_steps_never_lower_the_likelihood_much() -> None:
         values.append(value)
     assert values[-1] >= values[0]
     assert values[-1] >= max(values) - 0.5
+
+
+def test_a_fit_from_scratch_stops_when_the_likelihood_does() -> None:
+    """Few draws are soon explained; many take longer, but never more than the limit."""
+    truth = Mixture(SMALL, np.ones(1), random_tables(SMALL, 1, np.random.default_rng(6)))
+    schedule = Schedule(components=4, round_steps=2, final_steps=60)
+    actions, _, _, transcript = drawn_from(truth, 40, 5, 4, schedule)
+    compiled = CompiledWorkload.of(actions.queries)
+    likelihood = Likelihood(compiled, actions.offsets, len(transcript))
+    for one in transcript:
+        likelihood.add(one.temperature, one.draws, np.full(len(actions), 0.3, np.float32))
+    climbed = fit._climbed(schedule.ascent(compiled), likelihood, schedule, compiled)
+    assert fit.PATIENCE < climbed.steps <= fit.MOST_STRETCHES * 60
+    nothing = Likelihood(compiled, actions.offsets, 1)
+    flat = fit._climbed(schedule.ascent(compiled), nothing, schedule, compiled)
+    assert flat.steps == fit.PATIENCE + 1
 
 
 def test_the_number_of_components_follows_the_width() -> None:

@@ -30,6 +30,9 @@ def evaluate(
     report: Annotated[
         Path | None, typer.Option(help="Also write a page with charts: NOT FOR PUBLICATION.")
     ] = None,
+    long: options.Long = None,
+    item_prefix: options.ItemPrefix = "",
+    records: options.LongRecords = None,
     as_json: options.Json = False,
 ) -> None:
     """Error of a release against the private table. NOT PRIVATE."""
@@ -41,7 +44,8 @@ def evaluate(
     asked = None if workload is None else read_workload(workload, release.schema)
     if report is not None:
         _check_report(report, directory)
-    result = compare(release, table, asked, out_of_domain)
+    source = options.table_source(table, long, item_prefix, records)
+    result = compare(release, source, asked, out_of_domain)
     typer.echo(WARNING, err=True)
     if report is not None:
         from dualquery.evaluation_page import NOT_FOR_PUBLICATION, render_evaluation

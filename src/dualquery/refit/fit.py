@@ -15,10 +15,16 @@ from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.mixture import Mixture
 from dualquery.refit.schedule import Schedule
-from dualquery.refit.training import Parameters
+from dualquery.refit.training import Ascent, Parameters
 from dualquery.transcript import Transcript
 
 Singles = npt.NDArray[np.float32]
+
+PATIENCE, TOLERANCE = 30, 0.1
+"""Steps without a rise of the log-likelihood by more than the tolerance end a climb."""
+
+MOST_STRETCHES = 3
+"""A climb takes at most so many times the steps of the last stretch."""
 
 
 def fit_transcript(
@@ -52,13 +58,33 @@ def fit_transcript(
         likelihood.add(one.temperature, one.draws, answers)
     ascent = schedule.ascent(compiled)
     if logits is not None and schedule.components == played.components:
-        parameters, rates = Parameters.at(logits[-1], played.components), schedule.final_rates()
+        parameters = Parameters.at(logits[-1], played.components)
     else:
-        parameters, rates = schedule.start(compiled), schedule.scratch_rates()
+        parameters = _climbed(ascent, likelihood, schedule, compiled)
+    rates = schedule.final_rates()
     for done, rate in enumerate(rates):
         parameters, _ = ascent.step(parameters, likelihood, rate)
         observer(done + 1, len(rates))
     return ascent.mixture(parameters, actions.queries.schema, free)
+
+
+def _climbed(
+    ascent: Ascent, likelihood: Likelihood, schedule: Schedule, compiled: CompiledWorkload
+) -> Parameters:
+    """From the start, at the full rate, until the likelihood has stopped rising.
+
+    The rule looks at nothing but the likelihood: the climb ends when the best of the last
+    `PATIENCE` values is no more than `TOLERANCE` above the best before them.
+    """
+    parameters = schedule.start(compiled)
+    values: list[float] = []
+    for _ in range(MOST_STRETCHES * schedule.final_steps):
+        parameters, value = ascent.step(parameters, likelihood, schedule.rate)
+        values.append(value)
+        earlier, latest = values[:-PATIENCE], values[-PATIENCE:]
+        if earlier and max(latest) <= max(earlier) + TOLERANCE:
+            break
+    return parameters
 
 
 def _model_answers(

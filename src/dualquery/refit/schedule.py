@@ -46,10 +46,6 @@ class Schedule:
             self.rate * (1.0 - 0.9 * step / self.round_steps) for step in range(self.round_steps)
         ]
 
-    def scratch_rates(self) -> list[float]:
-        """For a fit that begins from nothing: a stretch at the full rate, then the fall."""
-        return [self.rate] * self.final_steps + self.final_rates()
-
     def final_rates(self) -> list[float]:
         return [self.rate * (1.0 - step / self.final_steps) for step in range(self.final_steps)]
 
