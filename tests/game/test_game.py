@@ -169,7 +169,7 @@ class TestPlan:
 def test_the_default_player_follows_the_width() -> None:
     narrow = Schema(tuple(Attribute.binary(f"x{i}") for i in range(10)))
     assert default_player(narrow, 500_000) is Player.MODEL
-    assert default_player(narrow, 20_000_000) is Player.RECORD
+    assert default_player(narrow, 30_000_000) is Player.RECORD
     wide = Schema(tuple(Attribute.binary(f"x{i}") for i in range(200_000)))
     assert default_player(wide, 1000) is Player.RECORD
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dualquery.privacy.sampler import Draws
 from dualquery.queries.actions import Actions
 from dualquery.refit.compiled import CompiledWorkload
+from dualquery.refit.glimpse import glimpse
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.schedule import Schedule
 from dualquery.refit.training import Parameters
@@ -65,9 +66,11 @@ class ModelPlayer:
         likelihood = self._likelihood_of(state)
         parameters = state.parameters
         likelihood.add(temperature, draws, self._ascent.answers(parameters))
+        generator = np.random.default_rng([self.schedule.seed, len(state.rounds)])
+        ascent, seen = glimpse(self._ascent, likelihood, generator)
         value = 0.0
         for rate in self.schedule.round_rates():
-            parameters, value = self._ascent.step(parameters, likelihood, rate)
+            parameters, value = ascent.step(parameters, seen, rate)
         arrays = {
             "logits": parameters.flat,
             "_mean": parameters.mean,

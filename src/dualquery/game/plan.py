@@ -45,8 +45,8 @@ FEWEST_DRAWS = 4
 WIDEST_MODEL = 300_000
 """Codes beyond which a model and its copies, one a round, are too much to keep."""
 
-LONGEST_MODEL = 5_000_000
-"""Queries beyond which fitting a model to all of them every round takes too long."""
+LONGEST_MODEL = 20_000_000
+"""Queries beyond which the answers every round was drawn against are too much to keep."""
 
 
 def default_player(schema: Schema, queries: int) -> Player:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,14 +36,11 @@ class CompiledWorkload:
     prefix: npt.NDArray[np.int32]
     last: npt.NDArray[np.int32]
     is_parity: npt.NDArray[np.bool_]
+    has_parities: bool
     codes: Ints
     table_start: Ints
     member_start: Ints
     members: Ints
-
-    @cached_property
-    def has_parities(self) -> bool:
-        return bool(self.is_parity.any())
 
     @property
     def row_count(self) -> int:
@@ -56,6 +52,25 @@ class CompiledWorkload:
         values = np.empty(len(arranged))
         values[self.order] = arranged
         return values
+
+    def part(self, groups: Ints) -> tuple[CompiledWorkload, Ints]:
+        """Some groups as an arrangement of their own, and where its queries stand in this one."""
+        sizes = np.diff(self.group_start)[groups]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        positions = np.repeat(self.group_start[groups] - start[:-1], sizes) + np.arange(start[-1])
+        lengths = np.diff(self.prefix_start)[groups]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        terms = np.repeat(self.prefix_start[groups] - ends[:-1], lengths) + np.arange(ends[-1])
+        part = replace(
+            self,
+            order=self.order[positions],
+            group_start=start,
+            prefix_start=ends,
+            prefix=self.prefix[terms],
+            last=self.last[positions],
+            is_parity=self.is_parity[positions],
+        )
+        return part, positions
 
     @classmethod
     def of(cls, workload: Workload) -> CompiledWorkload:
@@ -92,6 +107,7 @@ class CompiledWorkload:
             kept[used],
             np.ascontiguousarray(arranged[:, -1]),
             workload.is_parity[order],
+            bool(workload.is_parity.any()),
             before + np.arange(table_start[-1]),
             table_start,
             literals.start,

@@ -12,6 +12,7 @@ from dualquery.free import Free
 from dualquery.queries.actions import Actions
 from dualquery.queries.evaluation import add_matches
 from dualquery.refit.compiled import CompiledWorkload
+from dualquery.refit.glimpse import glimpse
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.mixture import Mixture
 from dualquery.refit.schedule import Schedule
@@ -62,8 +63,11 @@ def fit_transcript(
     else:
         parameters = _climbed(ascent, likelihood, schedule, compiled)
     rates = schedule.final_rates()
+    generator = np.random.default_rng([schedule.seed, 1])
     for done, rate in enumerate(rates):
-        parameters, _ = ascent.step(parameters, likelihood, rate)
+        if done % schedule.round_steps == 0:
+            part, seen = glimpse(ascent, likelihood, generator)
+        parameters, _ = part.step(parameters, seen, rate)
         observer(done + 1, len(rates))
     return ascent.mixture(parameters, actions.queries.schema, free)
 
@@ -78,8 +82,10 @@ def _climbed(
     """
     parameters = schedule.start(compiled)
     values: list[float] = []
+    # One part for the whole climb: values from different parts cannot be compared.
+    part, seen = glimpse(ascent, likelihood, np.random.default_rng([schedule.seed, 0]))
     for _ in range(MOST_STRETCHES * schedule.final_steps):
-        parameters, value = ascent.step(parameters, likelihood, schedule.rate)
+        parameters, value = part.step(parameters, seen, schedule.rate)
         values.append(value)
         earlier, latest = values[:-PATIENCE], values[-PATIENCE:]
         if earlier and max(latest) <= max(earlier) + TOLERANCE:

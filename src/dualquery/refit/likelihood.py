@@ -34,6 +34,7 @@ class Likelihood:
         self._temperatures = np.zeros(capacity, dtype=np.float32)
         self._samples = np.zeros(capacity, dtype=np.float64)
         self._pull = np.zeros(queries, dtype=np.float32)
+        self._drawn = np.zeros(queries, dtype=bool)
         self._constant = 0.0
         self.rounds = 0
 
@@ -46,8 +47,32 @@ class Likelihood:
         signs = temperature * np.where(draws.negated, -1.0, 1.0)
         place = self._place[draws.queries]
         self._pull += np.bincount(place, signs, len(self._pull)).astype(np.float32)
+        self._drawn[place] = True
         self._constant -= float(signs @ against[place].astype(np.float64))
         self.rounds += 1
+
+    @property
+    def drawn(self) -> npt.NDArray[np.bool_]:
+        """Which queries were drawn in any round."""
+        return self._drawn
+
+    def part(self, positions: npt.NDArray[np.int64], scale: Singles) -> Likelihood:
+        """The likelihood seen through some of the queries.
+
+        Every drawn query must be among them. The others stand for all that were left out: their
+        prior weights are multiplied by `scale`, so that normalisers keep their expected values.
+        """
+        part = Likelihood.__new__(Likelihood)
+        part._prior = self._prior[positions] * scale
+        part._place = self._place
+        part._against = self._against[: self.rounds, positions]
+        part._temperatures = self._temperatures
+        part._samples = self._samples
+        part._pull = self._pull[positions]
+        part._drawn = self._drawn[positions]
+        part._constant = self._constant
+        part.rounds = self.rounds
+        return part
 
     def slopes(self, answers: Singles) -> tuple[float, Singles]:
         """The log-likelihood at these answers, and its gradient by each of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,6 +78,12 @@ class Ascent:
         self._table_slope = np.empty(shape, dtype=np.float32)
         self._rows = np.empty((compiled.row_count, components), dtype=np.float32)
         self._row_slopes = [np.empty_like(self._rows) for _ in range(thread_count())]
+
+    def on(self, compiled: CompiledWorkload) -> Ascent:
+        """The same ascent over a part of the queries; the buffers are shared."""
+        part = copy(self)
+        part.compiled = compiled
+        return part
 
     def answers(self, parameters: Parameters) -> Singles:
         """The model's answers, in the arrangement of the compiled workload."""
