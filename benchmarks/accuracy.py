@@ -12,15 +12,13 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.tables import missing, public_table, true_answers
 from dualquery.datasets import BiasedTable, RatingsTable
-from dualquery.datasets.catalogue import DATA_SETS, load
-from dualquery.encoding import OutOfDomain
-from dualquery.engines.local import LocalEngine
+from dualquery.datasets.catalogue import DATA_SETS
 from dualquery.estimator import DualQuery
 from dualquery.queries.counting import count
 from dualquery.queries.generators import all_marginals, random_marginals
@@ -32,16 +30,14 @@ Rows = list[dict[str, Any]]
 
 RUNS = int(os.environ.get("DUALQUERY_RUNS", "5"))
 PAPER = {"player": "record", "refit": False, "accountant": "advanced", "eta": 2.0}
-SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 def named(name: str, **settings: Any) -> Rows:
     """A public table in the paper's discretisation."""
-    data = DATA_SETS[name]
-    found = data.find() or (SHARED / data.file if (SHARED / data.file).is_file() else None)
+    found = public_table(name)
     if found is None:
-        return [{"name": name, "skipped": f"needs {data.file} (set DUALQUERY_DATA)"}]
-    table, schema = load(name, found)
+        return missing(name)
+    table, schema = found
     return measured(name, table, schema, random_marginals(schema, 3, 500_000), settings)
 
 
@@ -81,8 +77,7 @@ def measured(
     runs: int = RUNS,
 ) -> Rows:
     """Means over seeded runs; the truth is counted once."""
-    answers = LocalEngine().count(table, workload, OutOfDomain.CLAMP)
-    truth = answers.counts / answers.rows
+    truth = true_answers(table, workload)
     largest, average, seconds = [], [], []
     for seed in range(runs):
         job = DualQuery(

@@ -17,10 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy import SHARED
-from dualquery.datasets.catalogue import DATA_SETS, load
-from dualquery.encoding import OutOfDomain
-from dualquery.engines.local import LocalEngine
+from benchmarks.tables import missing, public_table, true_answers
 from dualquery.estimator import DualQuery
 from dualquery.oracles.registry import oracle
 from dualquery.queries.generators import random_marginals
@@ -37,14 +34,12 @@ ORACLES: dict[str, Callable[[], Any]] = {
 
 def game(name: str, samples: int, rounds: int) -> Rows:
     """The paper's η = 2 on one table, with every oracle and the same seeds."""
-    data = DATA_SETS[name]
-    found = data.find() or (SHARED / data.file if (SHARED / data.file).is_file() else None)
+    found = public_table(name)
     if found is None:
-        return [{"name": name, "skipped": f"needs {data.file} (set DUALQUERY_DATA)"}]
-    table, schema = load(name, found)
+        return missing(name)
+    table, schema = found
     workload = random_marginals(schema, 3, 500_000)
-    answers = LocalEngine().count(table, workload, OutOfDomain.CLAMP)
-    truth = answers.counts / answers.rows
+    truth = true_answers(table, workload)
     rows = []
     for label, make in ORACLES.items():
         largest, average, proved, seconds = [], [], [], []

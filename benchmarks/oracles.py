@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.tables import public_table, true_answers
 from dualquery.oracles import Problem, available, oracle
 from dualquery.queries.generators import random_marginals
 from dualquery.queries.workload import Workload
 from dualquery.schema import Attribute, Schema
-
-DATA = Path(os.environ.get("DUALQUERY_DATA", "../shared/data"))
 
 
 @dataclass(frozen=True)
@@ -44,82 +42,6 @@ class Instance:
 
 
 # Data: answers to a workload, from a table or from independent columns
-
-
-def numeric(name: str, top: float, bins: int) -> Attribute:
-    return Attribute.numeric(name, [top * i / bins for i in range(bins + 1)])
-
-
-def adult() -> tuple[Schema, np.ndarray]:
-    bins = {
-        "age": (100, 20),
-        "fnlwgt": (1_600_000, 20),
-        "education_num": (100, 10),
-        "capital_gain": (100_000, 10),
-        "capital_loss": (5_000, 10),
-        "hours_per_week": (100, 10),
-    }
-    return discretise(DATA / "adult.csv.gz", bins, step=1)
-
-
-def kdd99() -> tuple[Schema, np.ndarray]:
-    bins: dict[str, tuple[float, int]] = {
-        "duration": (60_000, 20),
-        "src_bytes": (700_000_000, 20),
-        "dst_bytes": (6_000_000, 20),
-        "hot": (30, 10),
-        "num_compromised": (900, 10),
-        "num_root": (1_000, 5),
-        "num_file_creations": (30, 5),
-        "num_access_files": (10, 5),
-        "count": (600, 10),
-        "srv_count": (600, 10),
-        "dst_host_count": (255, 10),
-        "dst_host_srv_count": (255, 10),
-        "*rate": (1, 10),
-    }
-    return discretise(DATA / "kdd99.csv.gz", bins, step=8)
-
-
-def discretise(
-    path: Path, bins: dict[str, tuple[float, int]], step: int
-) -> tuple[Schema, np.ndarray]:
-    """Codes of every `step`-th row, numeric columns in equal bins clamped to their range."""
-    from pyarrow import csv
-
-    table = csv.read_csv(path)
-    attributes, columns = [], []
-    for name in table.column_names:
-        if name == "label":
-            continue
-        cells = table.column(name).to_numpy()[::step]
-        found = bins.get(name) or (bins.get("*rate") if name.endswith("rate") else None)
-        if found:
-            top, count = found
-            attributes.append(numeric(name, top, count))
-            columns.append(np.clip((cells / top * count).astype(int), 0, count - 1))
-        else:
-            values, codes = np.unique(cells, return_inverse=True)
-            attributes.append(Attribute.categorical(name, [str(value) for value in values]))
-            columns.append(codes)
-    return Schema(tuple(attributes)), np.stack(columns, axis=1).astype(np.int32)
-
-
-def answers(workload: Workload, codes: np.ndarray) -> np.ndarray:
-    """The share of rows that satisfy each conjunction (one code a literal)."""
-    literals = workload.literals
-    held = codes[:, literals.attribute] == literals.codes
-    bits = np.packbits(held.T, axis=1)
-    terms = workload.terms.reshape(len(workload), -1)
-    counts = np.empty(len(workload))
-    tail = np.packbits(np.ones(len(codes), bool))
-    for first in range(0, len(workload), 2000):
-        part = terms[first : first + 2000]
-        rows = np.broadcast_to(tail, (len(part), len(tail))).copy()
-        for column in part.T:
-            rows &= bits[column >> 1] ^ (255 * (column & 1)).astype(np.uint8)[:, None]
-        counts[first : first + 2000] = np.bitwise_count(rows).sum(axis=1)
-    return counts / len(codes)
 
 
 def independent(workload: Workload, bias: np.ndarray) -> np.ndarray:
@@ -166,13 +88,16 @@ def play(
         played += (held[terms >> 1] != (terms & 1)).all(axis=1)
 
 
-def table_game(load: Callable[[], tuple[Schema, np.ndarray]], name: str, rounds: int) -> Any:
-    if not (DATA / f"{name}.csv.gz").exists():
+def table_game(name: str, rounds: int) -> Iterator[Instance]:
+    """Rounds of a game on a public table; none where its file is absent."""
+    found = public_table(name)
+    if found is None:
         return
-    schema, codes = load()
-    workload = random_marginals(schema, 3, 100_000, seed=1)
+    table, schema = found
+    workload = random_marginals(schema, 3, 500_000, seed=1)
     wanted = [3, 10, rounds // 2, rounds]
-    yield from play(name, workload, answers(workload, codes), 2.0, 1000, rounds, wanted, seed=2)
+    truth = true_answers(table, workload)
+    yield from play(name, workload, truth, 2.0, 1000, rounds, wanted, seed=2)
 
 
 def binary_schema(d: int) -> Schema:
@@ -202,8 +127,8 @@ def ratings_game(d: int = 17_770, rounds: int = 57) -> Iterator[Instance]:
 
 
 GAMES: dict[str, Callable[[], Iterator[Instance]]] = {
-    "adult": lambda: table_game(adult, "adult", 16),
-    "kdd99": lambda: table_game(kdd99, "kdd99", 99),
+    "adult": lambda: table_game("adult", 16),
+    "kdd99": lambda: table_game("kdd99", 99),
     "ratings": ratings_game,
     "biased-1000": lambda: biased_game(1_000, 0.4, 3_000, 60),
     "biased-64000": lambda: biased_game(64_000, 0.4, 20_000, 40),

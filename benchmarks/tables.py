@@ -1,0 +1,36 @@
+"""The public tables that benchmarks use, where their files are at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.datasets.catalogue import DATA_SETS, load
+from dualquery.encoding import OutOfDomain
+from dualquery.engines.local import LocalEngine
+from dualquery.queries.workload import Workload
+from dualquery.schema import Schema
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def public_table(name: str) -> tuple[Any, Schema] | None:
+    """A table in the paper's discretisation; None where its file is not here."""
+    data = DATA_SETS[name]
+    file = data.find() or SHARED / data.file
+    return load(name, file) if file.is_file() else None
+
+
+def missing(name: str) -> list[dict[str, Any]]:
+    """What a benchmark prints instead of figures."""
+    return [{"name": name, "skipped": f"needs {DATA_SETS[name].file} (set DUALQUERY_DATA)"}]
+
+
+def true_answers(table: Any, workload: Workload) -> npt.NDArray[np.float64]:
+    """The share of rows that satisfy each query."""
+    answers = LocalEngine().count(table, workload, OutOfDomain.CLAMP)
+    shares: npt.NDArray[np.float64] = answers.counts / answers.rows
+    return shares
