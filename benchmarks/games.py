@@ -42,7 +42,7 @@ def game(name: str, samples: int, rounds: int) -> Rows:
     truth = true_answers(table, workload)
     rows = []
     for label, make in ORACLES.items():
-        largest, average, proved, seconds = [], [], [], []
+        largest, average, proved, seconds, asked = [], [], [], [], []
         for seed in range(RUNS):
             job = DualQuery(
                 epsilon=1.0, delta=1e-3, player="record", refit=False, oracle=make(), seed=seed,
@@ -51,6 +51,7 @@ def game(name: str, samples: int, rounds: int) -> Rows:
             begun = time.perf_counter()
             made = job.fit(table, schema=schema, workload=workload)
             seconds.append((time.perf_counter() - begun) / len(made.transcript))
+            asked.append(float(np.mean([one.move.notes["seconds"] for one in made.transcript])))
             errors = np.abs(made.answers() - truth)
             largest.append(float(errors.max()))
             average.append(float(errors.mean()))
@@ -66,8 +67,11 @@ def game(name: str, samples: int, rounds: int) -> Rows:
                 "average_spread": float(np.std(average)),
                 "proved_optimal": float(np.mean(proved)),
                 "ms_per_round": 1e3 * float(np.mean(seconds)),
+                "oracle_ms": 1e3 * float(np.mean(asked)),
             }
         )
+    for row in rows:
+        row["oracle_over_annealing"] = row["oracle_ms"] / rows[0]["oracle_ms"]
     return rows
 
 
