@@ -174,7 +174,7 @@ def best_known(instance: Instance, rows: Sequence[dict[str, Any]]) -> int:
     """The best of what was measured and of a long annealing."""
     if any(row["status"] == "optimal" for row in rows):
         return max(row["value"] for row in rows)
-    long = oracle("annealing", runs=200, agree=200)
+    long = oracle("annealing", runs=200, agree=200, unanimous=200)
     response = long(
         instance.problem(), warm_starts=instance.earlier, generator=np.random.default_rng(9)
     )

@@ -105,6 +105,8 @@ def test_broken_candidates_are_mended_or_passed_over() -> None:
     [
         ("annealing", {"runs": 0}, "runs=0"),
         ("annealing", {"sweeps": 0}, "sweeps=0"),
+        ("annealing", {"agree": 0}, "agree=0"),
+        ("annealing", {"unanimous": 0}, "unanimous=0"),
         ("annealing", {"cold": 2.0}, "cold=2.0"),
         ("highs", {"time_limit": -1}, "time_limit=-1"),
         ("highs", {"gap": 1}, "gap=1"),
@@ -115,13 +117,24 @@ def test_bad_settings_are_named(name: str, settings: dict, message: str) -> None
         oracle(name, **settings)
 
 
-def test_the_tight_relaxation_is_no_looser_than_the_papers() -> None:
+def test_cuts_tighten_the_relaxation_and_the_papers_is_looser() -> None:
     for seed in range(3):
         problem = bare("one-hot", seed)
         core = problem.core
         part = whole(core)
+        cut = highs.relax(tight_form(core, part), 10.0, cuts=True).bound
         tight = highs.relax(tight_form(core, part), 10.0).bound
         paper = highs.relax(paper_form(core, part), 10.0).bound
         best = ask("exhaustive", problem).value - core.constant
-        assert best - 1e-6 <= tight <= paper + 1e-6
+        assert best - 1e-6 <= cut <= tight + 1e-6
+        assert tight <= paper + 1e-6
     assert mip.SLACK < 1e-3
+
+
+def test_without_its_search_an_exact_oracle_only_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = bare("mixed", 2)
+    best = ask("exhaustive", problem).value
+    monkeypatch.setattr(highs, "solve", broken)
+    response = ask("highs", problem, search=False)
+    assert response.value <= best <= response.bound
+    assert response.status in {"optimal", "feasible"}

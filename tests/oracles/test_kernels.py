@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.oracles import Problem, _kernels, _search_kernels
+from dualquery.oracles import Problem, _compile_kernels, _kernels, _search_kernels
 from dualquery.oracles.annealing import start_parities
 from dualquery.oracles.core import decode, encode
 from dualquery.oracles.problem import satisfied
@@ -34,6 +35,17 @@ def test_the_core_has_the_value_of_the_problem(problem: Problem, seed: int) -> N
         same = decode(core, slots, problem.defaults)
         assert core_value(core, slots) == problem.value(record) == problem.value(same)
         assert np.array_equal(encode(core, [same])[0], slots)
+
+
+@given(draws=st.lists(st.tuples(st.integers(0, 6), st.sampled_from([-1, 1]))))
+def test_repeats_are_summed_and_what_cancels_is_dropped(draws: list[tuple[int, int]]) -> None:
+    signed = np.array(sorted(2 * query + (sign > 0) for query, sign in draws), dtype=np.int64)
+    chosen, weights = _compile_kernels.collect(signed)
+    sums: Counter[int] = Counter()
+    for query, sign in draws:
+        sums[query] += sign
+    expected = {query: total for query, total in sorted(sums.items()) if total}
+    assert list(zip(chosen, weights, strict=True)) == list(expected.items())
 
 
 @given(problem=problems(constrained=False), seed=SEEDS)

@@ -11,19 +11,23 @@ Array = Any
 
 
 @numba.njit(cache=True)
-def collect(queries: Array, signs: Array, total: int) -> Any:
-    """The distinct drawn queries and their summed signs; what cancels is left out."""
-    sums = np.zeros(total, np.int32)
-    for i in range(len(queries)):
-        sums[queries[i]] += signs[i]
-    chosen = np.empty(len(queries), np.int64)
-    weights = np.empty(len(queries), np.int64)
+def collect(signed: Array) -> Any:
+    """The distinct drawn queries and their summed signs; what cancels is left out.
+
+    A draw of query q is 2q + 1, of its negation 2q; they come sorted.
+    """
+    chosen = np.empty(len(signed), np.int64)
+    weights = np.empty(len(signed), np.int64)
     kept = 0
-    for q in range(total):
-        if sums[q] != 0:
-            chosen[kept] = q
-            weights[kept] = sums[q]
-            kept += 1
+    total = 0
+    for i in range(len(signed)):
+        total += 1 if signed[i] & 1 else -1
+        if i + 1 == len(signed) or signed[i + 1] >> 1 != signed[i] >> 1:
+            if total != 0:
+                chosen[kept] = signed[i] >> 1
+                weights[kept] = total
+                kept += 1
+            total = 0
     return chosen[:kept].copy(), weights[:kept].copy()
 
 
@@ -242,10 +246,13 @@ def compile_core(
         term_start[kept] = n
     literal = literal[:n].copy()
 
-    # Most literals list one slot; knowing it at the occurrence saves the way there.
+    # What an occurrence needs most often, its variable and the one slot that most
+    # literals list, saves the way over the literal.
+    variable = np.empty(n, np.int32)
     single = np.full(n, -1, np.int32)
     for o in range(n):
         l = literal[o]
+        variable[o] = literal_variable[l]
         if out_start[l + 1] == out_start[l] + 1:
             single[o] = literal_slot[out_start[l]]
 
@@ -276,6 +283,7 @@ def compile_core(
         term_start[: kept + 1].copy(),
         literal,
         flag[:n].copy(),
+        variable,
         single,
         occurrence_term[:n].copy(),
         weight[:kept].copy(),

@@ -5,6 +5,9 @@ A search keeps, beside the core, `slot` (per variable), `miss` and `mark` (per t
 the XOR of their positions, so that a single failing occurrence can be read off; for a
 parity `miss` is the parity of the occurrences that hold. `score` differs between two slots
 of a variable by exactly the gain of moving from one to the other.
+
+Arrays are taken out of the core before a loop and handed on one by one: numba counts a
+reference each time a field is read, and in these loops that cost four times the work.
 """
 
 from __future__ import annotations
@@ -16,29 +19,40 @@ import numba
 Array = Any
 
 
-@numba.njit(cache=True)
-def add_score(core: Any, o: int, amount: int, score: Array) -> None:
+@numba.njit(inline="always")
+def add_score(
+    flag: Array,
+    single: Array,
+    literal: Array,
+    literal_start: Array,
+    literal_slot: Array,
+    o: int,
+    amount: int,
+    score: Array,
+) -> None:
     """Credit `amount` to the slots for which occurrence `o` holds (up to a constant)."""
-    if core.flag[o]:
+    if flag[o]:
         amount = -amount
-    if core.single[o] >= 0:
-        score[core.single[o]] += amount
+    if single[o] >= 0:
+        score[single[o]] += amount
         return
-    l = core.literal[o]
-    for i in range(core.literal_start[l], core.literal_start[l + 1]):
-        score[core.literal_slot[i]] += amount
+    l = literal[o]
+    for i in range(literal_start[l], literal_start[l + 1]):
+        score[literal_slot[i]] += amount
 
 
-@numba.njit(cache=True)
-def lists(core: Any, o: int, at: int) -> bool:
+@numba.njit(inline="always")
+def lists(
+    single: Array, literal: Array, literal_start: Array, literal_slot: Array, o: int, at: int
+) -> bool:
     """Whether occurrence `o` lists slot `at`."""
-    if core.single[o] >= 0:
-        return bool(core.single[o] == at)
-    l = core.literal[o]
-    for i in range(core.literal_start[l], core.literal_start[l + 1]):
-        if core.literal_slot[i] == at:
-            return True
-    return False
+    if single[o] >= 0:
+        return bool(single[o] == at)
+    l = literal[o]
+    found = False
+    for i in range(literal_start[l], literal_start[l + 1]):
+        found = found or literal_slot[i] == at
+    return found
 
 
 @numba.njit(cache=True)
@@ -46,94 +60,94 @@ def load_state(
     core: Any, variables: Array, terms: Array, slot: Array, miss: Array, mark: Array, score: Array
 ) -> Any:
     """Fill the search state of some variables and all their terms; return the terms' value."""
+    first, owner, term_start, weight = core.first, core.variable, core.term_start, core.weight
+    parity, flag, single, literal = core.parity, core.flag, core.single, core.literal
+    literal_start, literal_slot = core.literal_start, core.literal_slot
     for v in variables:
-        for i in range(core.first[v], core.first[v + 1]):
+        for i in range(first[v], first[v + 1]):
             score[i] = 0
     value = 0
     for j in terms:
-        begin, end = core.term_start[j], core.term_start[j + 1]
+        begin, end = term_start[j], term_start[j + 1]
         failing = 0
         which = 0
-        holding = 0
         for o in range(begin, end):
-            if lists(core, o, slot[core.literal_variable[core.literal[o]]]) == core.flag[o]:
+            at = slot[owner[o]]
+            if lists(single, literal, literal_start, literal_slot, o, at) == flag[o]:
                 failing += 1
                 which ^= o
-            else:
-                holding += 1
-        w = core.weight[j]
-        if core.parity[j]:
-            odd = holding & 1
+        w = weight[j]
+        if parity[j]:
+            odd = (end - begin - failing) & 1
             miss[j] = odd
             mark[j] = 0
             if odd == 0:
                 value += w
             for o in range(begin, end):
-                v = core.literal_variable[core.literal[o]]
-                own = 1 if lists(core, o, slot[v]) else 0
+                own = lists(single, literal, literal_start, literal_slot, o, slot[owner[o]])
                 # With the others odd in number, holding makes the term even.
-                add_score(core, o, w if odd ^ own else -w, score)
+                gain = w if odd != own else -w
+                add_score(flag, single, literal, literal_start, literal_slot, o, gain, score)
         else:
             miss[j] = failing
             mark[j] = which
             if failing == 0:
                 value += w
-                for o in range(begin, end):
-                    add_score(core, o, w, score)
             elif failing == 1:
-                add_score(core, which, w, score)
+                begin, end = which, which + 1
+            else:
+                continue
+            for o in range(begin, end):
+                add_score(flag, single, literal, literal_start, literal_slot, o, w, score)
     return value
-
-
-@numba.njit(cache=True)
-def toggle(
-    core: Any, o: int, now: int, slot: Array, miss: Array, mark: Array, score: Array
-) -> None:
-    """Occurrence `o` has changed: it is listed (`now` is 1) or no longer (0)."""
-    j = core.occurrence_term[o]
-    w = core.weight[j]
-    begin, end = core.term_start[j], core.term_start[j + 1]
-    if core.parity[j]:
-        for p in range(begin, end):
-            if p != o:
-                own = lists(core, p, slot[core.literal_variable[core.literal[p]]])
-                # What p was credited with turns into its opposite.
-                add_score(core, p, -2 * w if miss[j] != own else 2 * w, score)
-        miss[j] ^= 1
-    elif now != core.flag[o]:
-        miss[j] -= 1
-        mark[j] ^= o
-        if miss[j] == 0:
-            for p in range(begin, end):
-                if p != o:
-                    add_score(core, p, w, score)
-        elif miss[j] == 1:
-            add_score(core, mark[j], w, score)
-    else:
-        if miss[j] == 0:
-            for p in range(begin, end):
-                if p != o:
-                    add_score(core, p, -w, score)
-        elif miss[j] == 1:
-            add_score(core, mark[j], -w, score)
-        miss[j] += 1
-        mark[j] ^= o
 
 
 @numba.njit(cache=True)
 def move(core: Any, v: int, to: int, slot: Array, miss: Array, mark: Array, score: Array) -> None:
     """Put variable `v` into slot `to`; costs the terms that list either slot."""
+    slot_start, slot_occurrence, owner = core.slot_start, core.slot_occurrence, core.variable
+    term_of, term_start, weight = core.occurrence_term, core.term_start, core.weight
+    parity, flag, single, literal = core.parity, core.flag, core.single, core.literal
+    literal_start, literal_slot = core.literal_start, core.literal_slot
     old = slot[v]
     slot[v] = to
-    # One loop for both slots, so that `toggle` is compiled into it once.
-    middle = core.slot_start[old + 1] - core.slot_start[old]
-    end = middle + core.slot_start[to + 1] - core.slot_start[to]
+    # One loop for both slots, so that what it does is compiled once.
+    middle = slot_start[old + 1] - slot_start[old]
+    end = middle + slot_start[to + 1] - slot_start[to]
     for i in range(end):
-        now = 1 if i >= middle else 0
-        at = core.slot_start[to] + i - middle if now else core.slot_start[old] + i
-        o = core.slot_occurrence[at]
-        if not lists(core, o, old if now else to):
-            toggle(core, o, now, slot, miss, mark, score)
+        entered = i >= middle
+        o = slot_occurrence[slot_start[to] + i - middle if entered else slot_start[old] + i]
+        if lists(single, literal, literal_start, literal_slot, o, old if entered else to):
+            continue
+        j = term_of[o]
+        w = weight[j]
+        if parity[j]:
+            for p in range(term_start[j], term_start[j + 1]):
+                if p != o:
+                    own = lists(single, literal, literal_start, literal_slot, p, slot[owner[p]])
+                    # What p was credited with turns into its opposite.
+                    gain = -2 * w if miss[j] != own else 2 * w
+                    add_score(flag, single, literal, literal_start, literal_slot, p, gain, score)
+            miss[j] ^= 1
+            continue
+        # `left` occurrences fail apart from o. With none o decides for all the others, with
+        # one it decides for that one, with more for nobody.
+        if entered != flag[o]:
+            miss[j] -= 1
+            mark[j] ^= o
+            left, others = miss[j], mark[j]
+        else:
+            left, others = miss[j], mark[j]
+            miss[j] += 1
+            mark[j] ^= o
+            w = -w
+        if left > 1:
+            continue
+        first_one = others if left else term_start[j]
+        last_one = others + 1 if left else term_start[j + 1]
+        for p in range(first_one, last_one):
+            if p != o:
+                add_score(flag, single, literal, literal_start, literal_slot, p, w, score)
 
 
 @numba.njit(cache=True)
@@ -145,6 +159,7 @@ def descend(
     Every move raises the value, or keeps it and raises the number of variables at home,
     so this ends.
     """
+    first, home = core.first, core.home
     total = 0
     moved = True
     while moved:
@@ -152,11 +167,11 @@ def descend(
         for v in variables:
             now = slot[v]
             best = now
-            for i in range(core.first[v], core.first[v + 1]):
+            for i in range(first[v], first[v + 1]):
                 if score[i] > score[best]:
                     best = i
-            if score[core.home[v]] == score[best]:
-                best = core.home[v]
+            if score[home[v]] == score[best]:
+                best = home[v]
             if best != now:
                 total += score[best] - score[now]
                 move(core, v, best, slot, miss, mark, score)

@@ -14,6 +14,10 @@ from dualquery.oracles._kernels import lists, load_state, move
 
 Array = Any
 
+# Exponential and Gumbel variables, tabulated: a draw costs one read instead of logs.
+CHANCE = -np.log((np.arange(4096) + 0.5) / 4096)
+GUMBEL = -np.log(CHANCE)
+
 
 @numba.njit(cache=True)
 def enumerate_slots(
@@ -24,6 +28,7 @@ def enumerate_slots(
     A mixed-radix Gray code changes one variable a step, so a step costs its terms only.
     It begins at home, and among equals keeps the one with the most variables at home.
     """
+    first, home_slot = core.first, core.home
     n = len(variables)
     width = np.empty(n, np.int32)
     digit = np.zeros(n, np.int32)
@@ -31,9 +36,9 @@ def enumerate_slots(
     best = np.empty(n, np.int32)
     for i in range(n):
         v = variables[i]
-        width[i] = core.first[v + 1] - core.first[v]
-        slot[v] = core.home[v]
-        best[i] = core.home[v]
+        width[i] = first[v + 1] - first[v]
+        slot[v] = home_slot[v]
+        best[i] = home_slot[v]
     value = load_state(core, variables, terms, slot, miss, mark, score)
     best_value = value
     home = n
@@ -47,10 +52,10 @@ def enumerate_slots(
             break
         digit[i] += way[i]
         v = variables[i]
-        offset = core.home[v] - core.first[v] + digit[i]
-        to = core.first[v] + (offset if offset < width[i] else offset - width[i])
+        offset = home_slot[v] - first[v] + digit[i]
+        to = first[v] + (offset if offset < width[i] else offset - width[i])
         value += score[to] - score[slot[v]]
-        home += (to == core.home[v]) - (slot[v] == core.home[v])
+        home += (to == home_slot[v]) - (slot[v] == home_slot[v])
         move(core, v, to, slot, miss, mark, score)
         if value > best_value or (value == best_value and home > best_home):
             best_value = value
@@ -79,6 +84,11 @@ def cross(
     terms that fail whatever they do. Each group is worth the same gain whatever the others
     do, so the result is at least as good as either, and often better than both.
     """
+    first, owner, parity, flag = core.first, core.variable, core.parity, core.flag
+    term_of, term_start = core.occurrence_term, core.term_start
+    slot_start, slot_occurrence = core.slot_start, core.slot_occurrence
+    single, literal = core.single, core.literal
+    literal_start, literal_slot = core.literal_start, core.literal_slot
     total = 0
     moved = True
     while moved:
@@ -116,20 +126,21 @@ def cross(
             old[top] = slot[v]
             gain += score[other[i]] - score[slot[v]]
             move(core, v, other[i], slot, miss, mark, score)
-            for at in range(core.slot_start[core.first[v]], core.slot_start[core.first[v + 1]]):
-                j = core.occurrence_term[core.slot_occurrence[at]]
+            for at in range(slot_start[first[v]], slot_start[first[v + 1]]):
+                j = term_of[slot_occurrence[at]]
                 if visited[j]:
                     continue
                 visited[j] = 1
                 settled = False
-                for o in range(core.term_start[j], core.term_start[j + 1]):
-                    u = core.literal_variable[core.literal[o]]
-                    if not apart[u] and not core.parity[j]:
-                        settled = settled or lists(core, o, slot[u]) == core.flag[o]
+                for o in range(term_start[j], term_start[j + 1]):
+                    u = owner[o]
+                    if not apart[u] and not parity[j]:
+                        held = lists(single, literal, literal_start, literal_slot, o, slot[u])
+                        settled = settled or held == flag[o]
                 if settled:
                     continue
-                for o in range(core.term_start[j], core.term_start[j + 1]):
-                    u = core.literal_variable[core.literal[o]]
+                for o in range(term_start[j], term_start[j + 1]):
+                    u = owner[o]
                     if place[u] >= 0:
                         stack[count] = u
                         old[count] = place[u]
@@ -156,6 +167,7 @@ def anneal(
     cold: float,
     enough: int,
     agree: int,
+    unanimous: int,
     seed: int,
     slot: Array,
     miss: Array,
@@ -167,19 +179,18 @@ def anneal(
     Every other run begins hot at random slots; those between begin at the rows of `starts`,
     and when these are used up at the best so far, at half the heat, so that what they start
     from is not wiped out. `slot` as it comes is the first best. A value of `enough` ends it,
-    and so do `agree` random runs that end at the best value. Each run is crossed with the
-    best before it. Ties are not tidied up:
-    `descend` does that.
+    and so do `agree` random runs that end at the best value, or `unanimous` of them while no
+    run has ended elsewhere. Each run is crossed with the best before it. Ties are not tidied
+    up: `descend` does that.
     """
     state = np.uint64(seed) | np.uint64(1)
-    # Exponential and Gumbel variables, tabulated: a draw costs one read instead of logs.
-    chance = -np.log((np.arange(4096) + 0.5) / 4096)
-    gumbel = -np.log(chance)
+    first = core.first
     best = slot[variables]
     best_value: Any = load_state(core, variables, terms, slot, miss, mark, score)
     alike = 0
+    apart = False
     for run in range(runs):
-        if best_value >= enough or alike >= agree:
+        if best_value >= enough or alike >= (agree if apart else unanimous):
             break
         fresh = run % 2 == 0
         heat = hot if fresh else hot / 2
@@ -189,8 +200,8 @@ def anneal(
                 state ^= state << np.uint64(13)
                 state ^= state >> np.uint64(7)
                 state ^= state << np.uint64(17)
-                width = np.uint64(core.first[v + 1] - core.first[v])
-                slot[v] = core.first[v] + np.int32((state >> np.uint64(20)) % width)
+                width = np.uint64(first[v + 1] - first[v])
+                slot[v] = first[v] + np.int32((state >> np.uint64(20)) % width)
             elif run // 2 < len(starts):
                 slot[v] = starts[run // 2, v]
             else:
@@ -200,6 +211,7 @@ def anneal(
             # A good start must survive being heated.
             best_value = value
             alike = 0
+            apart = run > 0
             for i in range(len(variables)):
                 best[i] = slot[variables[i]]
         cooling = (cold / heat) ** (1.0 / max(sweeps - 1, 1))
@@ -214,32 +226,32 @@ def anneal(
                 now = slot[v]
                 to = now
                 if heat == 0.0:
-                    for i in range(core.first[v], core.first[v + 1]):
+                    for i in range(first[v], first[v + 1]):
                         if score[i] > score[to]:
                             to = i
-                elif core.first[v + 1] - core.first[v] == 2:
+                elif first[v + 1] - first[v] == 2:
                     # Two slots: Metropolis, with ties taken half of the time, since taking
                     # all of them in a fixed order would make plateaus cycle.
-                    other = 2 * core.first[v] + 1 - now
+                    other = 2 * first[v] + 1 - now
                     gain = score[other] - score[now]
                     if gain > 0:
                         to = other
-                    elif gain >= -heat * chance[0]:
+                    elif gain >= -heat * CHANCE[0]:
                         state ^= state << np.uint64(13)
                         state ^= state >> np.uint64(7)
                         state ^= state << np.uint64(17)
                         tie = gain == 0 and state & np.uint64(1 << 20)
-                        if not tie and gain >= -heat * chance[state >> np.uint64(52)]:
+                        if not tie and gain >= -heat * CHANCE[state >> np.uint64(52)]:
                             to = other
                 else:
                     # More: draw from the Gibbs distribution, as the largest of the scores
                     # with Gumbel noise, so that a visit costs one move at most.
                     top = -np.inf
-                    for i in range(core.first[v], core.first[v + 1]):
+                    for i in range(first[v], first[v + 1]):
                         state ^= state << np.uint64(13)
                         state ^= state >> np.uint64(7)
                         state ^= state << np.uint64(17)
-                        key = score[i] + heat * gumbel[state >> np.uint64(52)]
+                        key = score[i] + heat * GUMBEL[state >> np.uint64(52)]
                         if key > top:
                             top = key
                             to = i
@@ -254,9 +266,12 @@ def anneal(
         if value > best_value:
             best_value = value
             alike = 0
+            apart = run > 0
             for i in range(len(variables)):
                 best[i] = slot[variables[i]]
-        if fresh and own == best_value:
+        if own != best_value:
+            apart = True
+        elif fresh:
             alike += 1
     for i in range(len(variables)):
         slot[variables[i]] = best[i]
@@ -271,11 +286,14 @@ def eliminate(core: Any, variables: Array, terms: Array, slot: Array) -> Any:
     as they are independent of the ones before, and then all hold. Variables with more
     slots stay where they are, free ones too. Returns the number of equations taken.
     """
+    first, term_start, weight, parity = core.first, core.term_start, core.weight, core.parity
+    flag, single, literal = core.flag, core.single, core.literal
+    literal_start, literal_slot, variable = core.literal_start, core.literal_slot, core.variable
     place = np.full(len(core.attribute), -1, np.int32)
     owner = np.empty(len(variables), np.int32)
     n = 0
     for v in variables:
-        if core.first[v + 1] - core.first[v] == 2:
+        if first[v + 1] - first[v] == 2:
             place[v] = n
             owner[n] = v
             n += 1
@@ -287,21 +305,21 @@ def eliminate(core: Any, variables: Array, terms: Array, slot: Array) -> Any:
     row = np.zeros(words, np.uint64)
     one = np.uint64(1)
     for j in terms:
-        length = core.term_start[j + 1] - core.term_start[j]
+        length = term_start[j + 1] - term_start[j]
         if rank == n:
             break
-        if not core.parity[j] and length > 1:
+        if not parity[j] and length > 1:
             continue
         row[:] = 0
-        if core.parity[j]:
-            value = 0 if core.weight[j] > 0 else 1
+        if parity[j]:
+            value = 0 if weight[j] > 0 else 1
         else:
-            value = core.flag[core.term_start[j]] ^ (1 if core.weight[j] > 0 else 0)
-        for o in range(core.term_start[j], core.term_start[j + 1]):
-            v = core.literal_variable[core.literal[o]]
+            value = flag[term_start[j]] ^ (1 if weight[j] > 0 else 0)
+        for o in range(term_start[j], term_start[j + 1]):
+            v = variable[o]
             if place[v] >= 0:
                 row[place[v] >> 6] ^= one << np.uint64(place[v] & 63)
-            elif lists(core, o, slot[v]):
+            elif lists(single, literal, literal_start, literal_slot, o, slot[v]):
                 value ^= 1
         for r in range(rank):
             if (row[pivot[r] >> 6] >> np.uint64(pivot[r] & 63)) & one:
@@ -324,7 +342,7 @@ def eliminate(core: Any, variables: Array, terms: Array, slot: Array) -> Any:
         value = right[r]
         for c in range(n):
             if c != pivot[r] and (rows[r, c >> 6] >> np.uint64(c & 63)) & one:
-                value ^= slot[owner[c]] - core.first[owner[c]]
+                value ^= slot[owner[c]] - first[owner[c]]
         v = owner[pivot[r]]
-        slot[v] = core.first[v] + value
+        slot[v] = first[v] + value
     return rank

@@ -29,13 +29,15 @@ class Annealing:
 
     The budget is counted in sweeps, not in seconds, so that a seeded run repeats. Small
     parts do best with many short runs, large ones with few long ones: without `sweeps` a
-    run has one sweep for every six slots of its part, within 25 and 100, and a part gets
+    run has one sweep for every twelve slots of its part, within 18 and 100, and a part gets
     as many of its `runs` as fit into 2400 sweeps. It is done early when `agree` runs from
-    random starts end at the same best value.
+    random starts end at the same best value, or `unanimous` of them while no run at all has
+    ended elsewhere.
     """
 
     runs: int = 32
     agree: int = 8
+    unanimous: int = 4
     sweeps: int | None = None
     hot: float = 0.8
     cold: float = 0.1
@@ -45,6 +47,8 @@ class Annealing:
             raise ParameterError(f"Expected runs={self.runs} >= 1")
         if self.agree < 1:
             raise ParameterError(f"Expected agree={self.agree} >= 1")
+        if self.unanimous < 1:
+            raise ParameterError(f"Expected unanimous={self.unanimous} >= 1")
         if self.sweeps is not None and self.sweeps < 1:
             raise ParameterError(f"Expected sweeps={self.sweeps} >= 1")
         if not 0 < self.cold <= self.hot:
@@ -56,7 +60,7 @@ class Annealing:
         heat = max(self.hot if slots < 600 else 0.6 * self.hot, self.cold)
         if self.sweeps is not None:
             return self.runs, self.sweeps, heat
-        sweeps = min(max(slots // 6, 25), 100)
+        sweeps = min(max(slots // 12, 18), 100)
         return min(self.runs, 2400 // sweeps), sweeps, heat
 
     @property
@@ -111,6 +115,7 @@ def anneal_parts(
                 budget.cold,
                 part.most(rest),
                 budget.agree,
+                budget.unanimous,
                 int(generator.integers(2**62)),
                 slots,
                 *state,

@@ -31,7 +31,8 @@ class Core(NamedTuple):
     `term_start[j]:term_start[j+1]`; occurrence o says that the variable's slot is in the
     list of `literal[o]`, or not in it where `flag[o]`. A conjunction holds when all of its
     occurrences do; a parity (`parity[j]`, flags all zero) when an even number of them does.
-    Where the list of an occurrence has one slot, `single` names it, else it is −1;
+    `variable[o]` is the one that occurrence o is about. Where its list has one slot,
+    `single[o]` names it, else it is −1;
     `slot_start`/`slot_occurrence` lead from a slot to the occurrences that list it.
     Code c of variable v lies in slot `slot_of_code[code_start[v] + c]`.
     Constraints are conjunctions whose weight is −`penalty`, more than all others together.
@@ -47,6 +48,7 @@ class Core(NamedTuple):
     term_start: Int32
     literal: Int32
     flag: Int8
+    variable: Int32
     single: Int32
     occurrence_term: Int32
     weight: Int64

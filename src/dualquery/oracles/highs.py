@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,26 +16,29 @@ from dualquery.oracles.problem import Problem
 from dualquery.oracles.program import Floats, Program
 
 
-def relax(program: Program, seconds: float) -> Outcome:
-    """The relaxation: a point that may be fractional, and an upper bound."""
-    return _solve(program, seconds, 0.0, whole=False)
+def relax(program: Program, seconds: float, *, cuts: bool = False) -> Outcome:
+    """The relaxation: a point that may be fractional, and an upper bound.
+
+    With cuts it is tightened as far as HiGHS does before it branches.
+    """
+    if cuts:
+        return _solve(program, {"time_limit": seconds, "node_limit": 1}, whole=True)
+    return _solve(program, {"time_limit": seconds}, whole=False)
 
 
 def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Outcome:
     """The integer program; SciPy's interface takes no starting point."""
-    return _solve(program, seconds, gap, whole=True)
+    options = {"time_limit": seconds}
+    return _solve(program, options | {"mip_rel_gap": gap} if gap > 0 else options, whole=True)
 
 
-def _solve(program: Program, seconds: float, gap: float, *, whole: bool) -> Outcome:
+def _solve(program: Program, options: dict[str, float], *, whole: bool) -> Outcome:
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
     matrix = csr_array(
         (program.coefficient, (program.row, program.entry)), shape=(program.rows, program.columns)
     )
-    options: dict[str, Any] = {"time_limit": seconds}
-    if gap > 0:
-        options["mip_rel_gap"] = gap
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = milp(

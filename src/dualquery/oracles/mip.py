@@ -54,13 +54,15 @@ def part_value(core: Core, part: Part, slots: Int32) -> int:
 class ExactOracle:
     """Annealing, then a bound on each part by its relaxation, then the solver.
 
-    A part whose rounded bound meets the annealed value is proved and needs no search; the
-    solver gets the others until `time_limit` seconds have passed in this call. `gap` is
-    the relative gap at which a search may stop (0: prove it).
+    A part whose rounded bound meets the annealed value is proved and needs no search. The
+    others have their relaxation tightened by cuts, and what is open even then goes to the
+    solver (unless `search` is off), until `time_limit` seconds have passed in this call.
+    `gap` is the relative gap at which to stop (0: prove it).
     """
 
     time_limit: float = 20.0
     gap: float = 0.0
+    search: bool = True
     annealing: Annealing = field(default_factory=Annealing)
 
     label: ClassVar[str] = ""
@@ -107,17 +109,24 @@ class ExactOracle:
         began = time.perf_counter()
         value = part_value(core, part, slots)
         bound: float = part.most(core)
+
+        def remaining() -> float:
+            """Seconds that may still be spent: none once the part is close enough."""
+            if bound <= value or (value > 0 and bound / value - 1 <= self.gap):
+                return 0.0
+            return seconds - (time.perf_counter() - began)
+
         try:
             program = tight_form(core, part)
-            if seconds > 0 and bound > value:
-                relaxed = relax(program, seconds)
-                bound, value = _merge(core, part, program, relaxed, slots, bound, value)
+            for cuts in (False, True):
+                if (left := remaining()) > 0:
+                    relaxed = relax(program, left, cuts=cuts)
+                    bound, value = _merge(core, part, program, relaxed, slots, bound, value)
             # Values are whole numbers, so a search may stop half a unit short of its bound;
             # where the objective is too near 0 to say so relatively, it goes to the end.
             size = abs(value - program.offset)
             for short in (0.5 / size if size >= 2 else 0.0, 0.0):
-                left = seconds - (time.perf_counter() - began)
-                if left <= 0 or bound <= value or (value > 0 and bound / value - 1 <= self.gap):
+                if not self.search or (left := remaining()) <= 0:
                     break
                 outcome = self.solver()(
                     program,

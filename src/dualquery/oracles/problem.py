@@ -61,8 +61,7 @@ class Problem:
             )
         if len(sides) and not np.array_equal(np.abs(sides), np.ones_like(sides)):
             raise ParameterError("Expected signs of -1 or 1")
-        # Counting into scratch arrays instead of sorting: this runs in every round.
-        chosen, weights = _compile_kernels.collect(drawn, sides, len(workload))
+        chosen, weights = _compile_kernels.collect(np.sort(2 * drawn + (sides > 0)))
         start, terms, used = _compile_kernels.gather(
             chosen, workload.start, workload.terms, len(workload.literals)
         )

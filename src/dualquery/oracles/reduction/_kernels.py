@@ -7,37 +7,47 @@ from typing import Any
 import numba
 import numpy as np
 
+from dualquery.oracles._kernels import lists
+
 Array = Any
 
 
 @numba.njit(cache=True)
-def credit(core: Any, o: int, low: int, high: int, lo: Array, hi: Array) -> None:
+def credit(
+    single: Array,
+    literal: Array,
+    literal_start: Array,
+    literal_slot: Array,
+    o: int,
+    low: int,
+    high: int,
+    lo: Array,
+    hi: Array,
+) -> None:
     """Add a range to what the slots listed by occurrence `o` can gain."""
-    if core.single[o] >= 0:
-        lo[core.single[o]] += low
-        hi[core.single[o]] += high
+    if single[o] >= 0:
+        lo[single[o]] += low
+        hi[single[o]] += high
         return
-    l = core.literal[o]
-    for i in range(core.literal_start[l], core.literal_start[l + 1]):
-        lo[core.literal_slot[i]] += low
-        hi[core.literal_slot[i]] += high
+    l = literal[o]
+    for i in range(literal_start[l], literal_start[l + 1]):
+        lo[literal_slot[i]] += low
+        hi[literal_slot[i]] += high
 
 
 @numba.njit(cache=True)
-def span(core: Any, o: int, live: int, odd: int) -> Any:
-    """The range of what being listed by `o` gains over not being listed.
+def span(w: int, parity: int, flag: int, live: int, odd: int) -> Any:
+    """The range of what being listed gains over not being, for an occurrence of a term of weight w.
 
     While other occurrences of the term are open they hold or do not, so a conjunction
     gains between 0 and its weight; alone in its term an occurrence gains exactly that.
     """
-    j = core.occurrence_term[o]
-    w = core.weight[j]
-    if core.parity[j]:
+    if parity:
         if live > 1:
             return -abs(w), abs(w)
         w = w if odd else -w
         return w, w
-    if core.flag[o]:
+    if flag:
         w = -w
     if live > 1:
         return min(w, 0), max(w, 0)
@@ -55,28 +65,33 @@ def persist(core: Any) -> Any:
     occurrence, whether it is still open, and per term whether it is, and how many settled
     occurrences of a parity hold.
     """
+    first, home, owner, term_start = core.first, core.home, core.variable, core.term_start
+    term_of, weight, parity, flag = core.occurrence_term, core.weight, core.parity, core.flag
+    slot_start, slot_occurrence = core.slot_start, core.slot_occurrence
+    single, literal = core.single, core.literal
+    literal_start, literal_slot = core.literal_start, core.literal_slot
     variables = len(core.attribute)
-    terms = len(core.weight)
+    terms = len(weight)
     slots = len(core.code)
     lo = np.zeros(slots, np.int64)
     hi = np.zeros(slots, np.int64)
     alive = np.ones(slots, np.int8)
     count = np.empty(variables, np.int32)
     for v in range(variables):
-        count[v] = core.first[v + 1] - core.first[v]
-    occurrences = len(core.literal)
+        count[v] = first[v + 1] - first[v]
+    occurrences = len(literal)
     is_open = np.ones(occurrences, np.int8)
     left = np.empty(occurrences, np.int32)
     live = np.empty(terms, np.int32)
     odd = np.zeros(terms, np.int8)
     term_open = np.ones(terms, np.int8)
     for j in range(terms):
-        live[j] = core.term_start[j + 1] - core.term_start[j]
-        for o in range(core.term_start[j], core.term_start[j + 1]):
-            l = core.literal[o]
-            left[o] = core.literal_start[l + 1] - core.literal_start[l]
-            low, high = span(core, o, live[j], 0)
-            credit(core, o, low, high, lo, hi)
+        live[j] = term_start[j + 1] - term_start[j]
+        for o in range(term_start[j], term_start[j + 1]):
+            l = literal[o]
+            left[o] = literal_start[l + 1] - literal_start[l]
+            low, high = span(weight[j], parity[j], flag[o], live[j], 0)
+            credit(single, literal, literal_start, literal_slot, o, low, high, lo, hi)
     queue = np.arange(variables).astype(np.int32)
     waiting = np.ones(variables, np.int8)
     head = 0
@@ -90,7 +105,7 @@ def persist(core: Any) -> Any:
         if count[v] == 1:
             continue
         best = -1
-        for i in range(core.first[v], core.first[v + 1]):
+        for i in range(first[v], first[v + 1]):
             if not alive[i]:
                 continue
             # Of slots with the same least gain the one that may gain more can never be
@@ -99,40 +114,40 @@ def persist(core: Any) -> Any:
                 best < 0
                 or lo[i] > lo[best]
                 or (lo[i] == lo[best] and hi[i] > hi[best])
-                or (lo[i] == lo[best] and hi[i] == hi[best] and i == core.home[v])
+                or (lo[i] == lo[best] and hi[i] == hi[best] and i == home[v])
             ):
                 best = i
         found = 0
-        for i in range(core.first[v], core.first[v + 1]):
+        for i in range(first[v], first[v + 1]):
             if alive[i] and i != best and hi[i] <= lo[best]:
                 alive[i] = 0
                 count[v] -= 1
-                for at in range(core.slot_start[i], core.slot_start[i + 1]):
-                    o = core.slot_occurrence[at]
+                for at in range(slot_start[i], slot_start[i + 1]):
+                    o = slot_occurrence[at]
                     left[o] -= 1
                     if left[o] == 0 and is_open[o]:
                         settled[found] = o
                         found += 1
         if count[v] == 1:
-            for at in range(core.slot_start[best], core.slot_start[best + 1]):
-                o = core.slot_occurrence[at]
+            for at in range(slot_start[best], slot_start[best + 1]):
+                o = slot_occurrence[at]
                 if is_open[o]:
                     settled[found] = o
                     found += 1
         for s in range(found):
             o = settled[s]
-            j = core.occurrence_term[o]
+            j = term_of[o]
             if not term_open[j]:
                 continue
-            begin, end = core.term_start[j], core.term_start[j + 1]
-            holds = (left[o] > 0) != core.flag[o]
+            begin, end = term_start[j], term_start[j + 1]
+            holds = (left[o] > 0) != flag[o]
             for p in range(begin, end):
                 if is_open[p]:
-                    low, high = span(core, p, live[j], odd[j])
-                    credit(core, p, -low, -high, lo, hi)
+                    low, high = span(weight[j], parity[j], flag[p], live[j], odd[j])
+                    credit(single, literal, literal_start, literal_slot, p, -low, -high, lo, hi)
             is_open[o] = 0
             live[j] -= 1
-            if core.parity[j]:
+            if parity[j]:
                 odd[j] ^= holds
             elif not holds:
                 term_open[j] = 0
@@ -141,11 +156,11 @@ def persist(core: Any) -> Any:
             for p in range(begin, end):
                 if is_open[p]:
                     if term_open[j]:
-                        low, high = span(core, p, live[j], odd[j])
-                        credit(core, p, low, high, lo, hi)
+                        low, high = span(weight[j], parity[j], flag[p], live[j], odd[j])
+                        credit(single, literal, literal_start, literal_slot, p, low, high, lo, hi)
                     else:
                         is_open[p] = 0
-                    u = core.literal_variable[core.literal[p]]
+                    u = owner[p]
                     if not waiting[u] and count[u] > 1:
                         waiting[u] = 1
                         at = head + waits
@@ -163,21 +178,24 @@ def peel(core: Any) -> Any:
     other variables with a single occurrence. On sparse parities this is most of the
     elimination over GF(2). Returns the pairs in order; they are undone from the last.
     """
+    first, owner, term_start, parity = core.first, core.variable, core.term_start, core.parity
+    term_of = core.occurrence_term
+    slot_start, slot_occurrence = core.slot_start, core.slot_occurrence
     uses = np.zeros(len(core.attribute), np.int32)
-    last = np.empty(len(core.attribute), np.int64)
-    for o in range(len(core.literal)):
-        v = core.literal_variable[core.literal[o]]
+    last = np.empty(len(uses), np.int64)
+    for o in range(len(owner)):
+        v = owner[o]
         uses[v] += 1
         last[v] = o
-    term_open = np.ones(len(core.weight), np.int8)
-    queue = np.empty(len(core.attribute), np.int32)
+    term_open = np.ones(len(parity), np.int8)
+    queue = np.empty(len(uses), np.int32)
     waits = 0
-    for v in range(len(core.attribute)):
-        if uses[v] == 1 and core.parity[core.occurrence_term[last[v]]]:
+    for v in range(len(uses)):
+        if uses[v] == 1 and parity[term_of[last[v]]]:
             queue[waits] = v
             waits += 1
-    owners = np.empty(len(core.weight), np.int32)
-    peeled = np.empty(len(core.weight), np.int32)
+    owners = np.empty(len(parity), np.int32)
+    peeled = np.empty(len(parity), np.int32)
     found = 0
     while waits > 0:
         waits -= 1
@@ -186,18 +204,18 @@ def peel(core: Any) -> Any:
             continue
         # The one occurrence left, among those of the variable's slots.
         at: Any = np.int64(-1)
-        for i in range(core.slot_start[core.first[v]], core.slot_start[core.first[v + 1]]):
-            if term_open[core.occurrence_term[core.slot_occurrence[i]]]:
-                at = core.slot_occurrence[i]
-        j = core.occurrence_term[at]
-        if not core.parity[j]:
+        for i in range(slot_start[first[v]], slot_start[first[v + 1]]):
+            if term_open[term_of[slot_occurrence[i]]]:
+                at = slot_occurrence[i]
+        j = term_of[at]
+        if not parity[j]:
             continue
         term_open[j] = 0
         owners[found] = v
         peeled[found] = j
         found += 1
-        for o in range(core.term_start[j], core.term_start[j + 1]):
-            u = core.literal_variable[core.literal[o]]
+        for o in range(term_start[j], term_start[j + 1]):
+            u = owner[o]
             uses[u] -= 1
             if uses[u] == 1:
                 queue[waits] = u
@@ -206,32 +224,25 @@ def peel(core: Any) -> Any:
 
 
 @numba.njit(cache=True)
-def inside(core: Any, o: int, at: int) -> bool:
-    """Whether occurrence `o` lists slot `at`."""
-    l = core.literal[o]
-    for i in range(core.literal_start[l], core.literal_start[l + 1]):
-        if core.literal_slot[i] == at:
-            return True
-    return False
-
-
-@numba.njit(cache=True)
 def unpeel(core: Any, owners: Array, peeled: Array, slot: Array) -> None:
     """Set each peeled parity right by its own variable, the last peeled first."""
+    first, owner, term_start, weight = core.first, core.variable, core.term_start, core.weight
+    single, literal = core.single, core.literal
+    literal_start, literal_slot = core.literal_start, core.literal_slot
     for step in range(len(owners) - 1, -1, -1):
         v, j = owners[step], peeled[step]
         holding = 0
         mine: Any = np.int64(-1)
-        for o in range(core.term_start[j], core.term_start[j + 1]):
-            u = core.literal_variable[core.literal[o]]
-            holding += inside(core, o, slot[u])
+        for o in range(term_start[j], term_start[j + 1]):
+            u = owner[o]
+            holding += lists(single, literal, literal_start, literal_slot, o, slot[u])
             if u == v:
                 mine = o
-        if (holding % 2 == 0) == (core.weight[j] > 0):
+        if (holding % 2 == 0) == (weight[j] > 0):
             continue
-        wanted = not inside(core, mine, slot[v])
-        for i in range(core.first[v], core.first[v + 1]):
-            if inside(core, mine, i) == wanted:
+        wanted = not lists(single, literal, literal_start, literal_slot, mine, slot[v])
+        for i in range(first[v], first[v + 1]):
+            if lists(single, literal, literal_start, literal_slot, mine, i) == wanted:
                 slot[v] = i
                 break
 
@@ -239,6 +250,10 @@ def unpeel(core: Any, owners: Array, peeled: Array, slot: Array) -> None:
 @numba.njit(cache=True)
 def restrict(core: Any, alive: Array, is_open: Array, term_open: Array, odd: Array) -> Any:
     """What is left after `persist`, as arrays laid out like a workload's."""
+    first, home, term_start, weight = core.first, core.home, core.term_start, core.weight
+    parity, flag, literal = core.parity, core.flag, core.literal
+    literal_variable = core.literal_variable
+    literal_start_in, literal_slot = core.literal_start, core.literal_slot
     variables = len(core.attribute)
     sizes = np.zeros(variables, np.int32)
     defaults = np.zeros(variables, np.int32)
@@ -246,29 +261,29 @@ def restrict(core: Any, alive: Array, is_open: Array, term_open: Array, odd: Arr
     chosen = np.empty(variables, np.int32)
     for v in range(variables):
         chosen[v] = -1
-        for i in range(core.first[v], core.first[v + 1]):
+        for i in range(first[v], first[v + 1]):
             if alive[i]:
                 rank[i] = sizes[v]
                 sizes[v] += 1
-                if chosen[v] < 0 or i == core.home[v]:
+                if chosen[v] < 0 or i == home[v]:
                     chosen[v] = i
         defaults[v] = rank[chosen[v]]
     terms = 0
     uses = 0
-    number = np.full(len(core.literal_variable), -1, np.int32)
+    number = np.full(len(literal_variable), -1, np.int32)
     literals = 0
     listed = 0
-    for j in range(len(core.weight)):
+    for j in range(len(weight)):
         if term_open[j]:
             terms += 1
-            for o in range(core.term_start[j], core.term_start[j + 1]):
+            for o in range(term_start[j], term_start[j + 1]):
                 if is_open[o]:
                     uses += 1
-                    l = core.literal[o]
+                    l = literal[o]
                     if number[l] < 0:
                         number[l] = literals
                         literals += 1
-                        listed += core.literal_start[l + 1] - core.literal_start[l]
+                        listed += literal_start_in[l + 1] - literal_start_in[l]
     attribute = np.empty(literals, np.int32)
     literal_start = np.zeros(literals + 1, np.int64)
     codes = np.empty(listed, np.int32)
@@ -280,27 +295,27 @@ def restrict(core: Any, alive: Array, is_open: Array, term_open: Array, odd: Arr
     n = 0
     t = 0
     done = 0
-    for j in range(len(core.weight)):
+    for j in range(len(weight)):
         if not term_open[j]:
             continue
-        turn = 1 if core.parity[j] and odd[j] else 0
-        for o in range(core.term_start[j], core.term_start[j + 1]):
+        turn = 1 if parity[j] and odd[j] else 0
+        for o in range(term_start[j], term_start[j + 1]):
             if is_open[o]:
-                l = core.literal[o]
+                l = literal[o]
                 if number[l] == done:
-                    attribute[done] = core.literal_variable[l]
-                    for i in range(core.literal_start[l], core.literal_start[l + 1]):
-                        if alive[core.literal_slot[i]]:
-                            codes[at] = rank[core.literal_slot[i]]
+                    attribute[done] = literal_variable[l]
+                    for i in range(literal_start_in[l], literal_start_in[l + 1]):
+                        if alive[literal_slot[i]]:
+                            codes[at] = rank[literal_slot[i]]
                             at += 1
                     done += 1
                     literal_start[done] = at
                 # A settled odd count turns one literal of the parity over.
-                uses_out[n] = 2 * number[l] + (core.flag[o] ^ turn)
+                uses_out[n] = 2 * number[l] + (flag[o] ^ turn)
                 turn = 0
                 n += 1
-        is_parity[t] = core.parity[j] == 1
-        weights[t] = core.weight[j]
+        is_parity[t] = parity[j] == 1
+        weights[t] = weight[j]
         t += 1
         start[t] = n
     return (
@@ -320,35 +335,41 @@ def restrict(core: Any, alive: Array, is_open: Array, term_open: Array, odd: Arr
 @numba.njit(cache=True)
 def settled_value(core: Any, slot: Array, term_open: Array) -> Any:
     """The weight of the terms that are settled, at any assignment of the living slots."""
+    term_start, weight, parity, flag = core.term_start, core.weight, core.parity, core.flag
+    single, literal, owner = core.single, core.literal, core.variable
+    literal_start, literal_slot = core.literal_start, core.literal_slot
     total = 0
-    for j in range(len(core.weight)):
+    for j in range(len(weight)):
         if term_open[j]:
             continue
         failing = 0
         holding = 0
-        for o in range(core.term_start[j], core.term_start[j + 1]):
-            if inside(core, o, slot[core.literal_variable[core.literal[o]]]) == core.flag[o]:
+        for o in range(term_start[j], term_start[j + 1]):
+            at = slot[owner[o]]
+            if lists(single, literal, literal_start, literal_slot, o, at) == flag[o]:
                 failing += 1
             else:
                 holding += 1
-        if (core.parity[j] and holding % 2 == 0) or (not core.parity[j] and failing == 0):
-            total += core.weight[j]
+        if (parity[j] and holding % 2 == 0) or (not parity[j] and failing == 0):
+            total += weight[j]
     return total
 
 
 @numba.njit(cache=True)
 def components(core: Any) -> Any:
     """Variables and terms grouped by connected component, both in rising order."""
+    owner, begins = core.variable, core.term_start
+    terms = len(core.weight)
     variables = len(core.attribute)
     parent = np.arange(variables).astype(np.int32)
-    for j in range(len(core.weight)):
-        begin = core.term_start[j]
-        root = core.literal_variable[core.literal[begin]]
+    for j in range(terms):
+        begin = begins[j]
+        root = owner[begin]
         while parent[root] != root:
             parent[root] = parent[parent[root]]
             root = parent[root]
-        for o in range(begin + 1, core.term_start[j + 1]):
-            other = core.literal_variable[core.literal[o]]
+        for o in range(begin + 1, begins[j + 1]):
+            other = owner[o]
             while parent[other] != other:
                 parent[other] = parent[parent[other]]
                 other = parent[other]
@@ -372,20 +393,20 @@ def components(core: Any) -> Any:
     term_start = np.zeros(found + 1, np.int32)
     for v in range(variables):
         variable_start[group[v] + 1] += 1
-    for j in range(len(core.weight)):
-        term_start[group[core.literal_variable[core.literal[core.term_start[j]]]] + 1] += 1
+    for j in range(terms):
+        term_start[group[owner[begins[j]]] + 1] += 1
     for c in range(found):
         variable_start[c + 1] += variable_start[c]
         term_start[c + 1] += term_start[c]
     by_variable = np.empty(variables, np.int32)
-    by_term = np.empty(len(core.weight), np.int32)
+    by_term = np.empty(terms, np.int32)
     at_variable = variable_start[:-1].copy()
     at_term = term_start[:-1].copy()
     for v in range(variables):
         by_variable[at_variable[group[v]]] = v
         at_variable[group[v]] += 1
-    for j in range(len(core.weight)):
-        c = group[core.literal_variable[core.literal[core.term_start[j]]]]
+    for j in range(terms):
+        c = group[owner[begins[j]]]
         by_term[at_term[c]] = j
         at_term[c] += 1
     return variable_start, by_variable, term_start, by_term
