@@ -168,6 +168,15 @@ def round_slopes(answers, against, prior, temperatures, samples, chosen, slope, 
 
 
 @_compiled
+def inner(a, b):
+    """Σ a·b, summed in double precision; BLAS would want both arrays copied to doubles."""
+    total = 0.0
+    for i in range(len(a)):
+        total += np.float64(a[i]) * np.float64(b[i])
+    return total
+
+
+@_compiled
 def softmax(logits, start, tables):
     """tables[code, k] = the softmax of logits over the codes of one attribute."""
     components = logits.shape[1]

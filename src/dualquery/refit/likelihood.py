@@ -76,7 +76,7 @@ class Likelihood:
 
     def slopes(self, answers: Singles) -> tuple[float, Singles]:
         """The log-likelihood at these answers, and its gradient by each of them."""
-        from dualquery.refit._kernels import round_slopes
+        from dualquery.refit._kernels import inner, round_slopes
 
         workers = min(thread_count(), max(1, self.rounds))
         parts = [np.zeros_like(self._pull) for _ in range(workers)]
@@ -95,5 +95,5 @@ class Likelihood:
         slope = self._pull.copy()
         for part in parts:
             slope += part
-        linear = float(self._pull.astype(np.float64) @ answers.astype(np.float64))
+        linear = inner(self._pull, answers)
         return linear + self._constant - float(totals.sum()), slope
