@@ -216,6 +216,17 @@ def softmax_slopes(tables, start, table_slope, logit_slope):
 
 
 @_compiled
+def shrink(logits, weights, strength, logit_slope):
+    """Add the gradient of −strength/2·Σ_k π_k (z_k − z̄)², z a row of logits, z̄ = Σ_k π_k z_k."""
+    for code in range(len(logits)):
+        common = np.float32(0.0)
+        for k in range(len(weights)):
+            common += weights[k] * logits[code, k]
+        for k in range(len(weights)):
+            logit_slope[code, k] -= strength * weights[k] * (logits[code, k] - common)
+
+
+@_compiled
 def fill_rows(tables, start, members, rows):
     """rows[2l] = the probability of literal l, rows[2l+1] that of its negation."""
     components = tables.shape[1]

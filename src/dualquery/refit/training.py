@@ -99,25 +99,19 @@ class Ascent:
 
         `answers` must have been called with the same parameters before.
         """
-        from dualquery.refit._kernels import row_slopes_to_tables, softmax_slopes
+        from dualquery.refit._kernels import row_slopes_to_tables, shrink, softmax_slopes
 
         compiled = self.compiled
         row_slope, weight_slope = self._pull_back(parameters, slope)
         self._table_slope[:] = 0.0
         row_slopes_to_tables(row_slope, compiled.member_start, compiled.members, self._table_slope)
         gradient = np.empty_like(parameters.flat)
-        softmax_slopes(
-            self._tables,
-            compiled.table_start,
-            self._table_slope,
-            gradient[: -parameters.components].reshape(self._tables.shape),
-        )
+        by_logits = gradient[: -parameters.components].reshape(self._tables.shape)
+        softmax_slopes(self._tables, compiled.table_start, self._table_slope, by_logits)
         weights = parameters.weights
         if self.shrinkage:
-            logits = parameters.logits
-            common = logits @ weights.astype(np.float32)
-            pull = (self.shrinkage * weights).astype(np.float32) * (logits - common[:, None])
-            gradient[: -parameters.components] -= pull.reshape(-1)
+            single = weights.astype(np.float32)
+            shrink(parameters.logits, single, np.float32(self.shrinkage), by_logits)
         gradient[-parameters.components :] = weights * (weight_slope - weights @ weight_slope)
         return gradient
 
