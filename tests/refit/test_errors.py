@@ -8,7 +8,7 @@ import pytest
 import dualquery as dq
 from dualquery.evaluation import evaluate
 from dualquery.frames import decode
-from dualquery.queries import all_marginals, random_marginals
+from dualquery.queries import Workload, all_marginals, random_marginals
 from dualquery.refit.errors import LEVELS, ErrorTable
 from dualquery.schema import Attribute, Schema
 
@@ -60,6 +60,21 @@ def test_a_release_without_errors_says_so() -> None:
     made = job.fit(decode(codes, schema), schema=schema)
     assert made.answer_with_error("a0=0")[1] is None
     assert made.standard_errors(made.workload) is None
+
+
+def test_no_error_is_stated_for_an_attribute_that_no_draw_names() -> None:
+    codes, schema = chained_table(2000, 6, 1)
+    narrow = [q for q in all_marginals(schema, 2) if not {0, 5} & {l.attribute for l in q.literals}]
+    workload = Workload.of(narrow, schema)
+    job = dq.DualQuery(epsilon=1.0, delta=1e-5, seed=1)
+    made = job.fit(decode(codes, schema), schema=schema, workload=workload)
+    assert made.answer_with_error("a1=0")[1] is not None
+    for text in ("a0=0", "a1=0 & a5=0"):
+        assert made.answer_with_error(text)[1] is None
+    spread = made.standard_errors(all_marginals(schema, 1))
+    silent = made.times_drawn[all_marginals(schema, 1).literals.attribute] == 0
+    assert np.array_equal(np.isnan(spread), silent)
+    assert {0, 5} <= set(np.flatnonzero(made.times_drawn == 0).tolist())
 
 
 @pytest.mark.slow

@@ -18,29 +18,26 @@ def answer(
     as_json: options.Json = False,
 ) -> None:
     """Answer queries from a release; the private table is not needed."""
-    from dualquery.queries import Workload, format_query, parse
+    from dualquery.queries import format_query, parse
     from dualquery.release.directory import read_release
 
     release = read_release(directory)
     parsed = [parse(text, release.schema) for text in queries]
-    asked = Workload.of(parsed, release.schema)
-    values, errors = release.answers(asked), release.standard_errors(asked)
-    texts = [format_query(query, release.schema) for query in parsed]
+    rows = [
+        (format_query(query, release.schema), *release.answer_with_error(query)) for query in parsed
+    ]
     if as_json:
-        rows = [
-            {
-                "query": text,
-                "answer": float(values[i]),
-                "standard_error": None if errors is None else float(errors[i]),
-            }
-            for i, text in enumerate(texts)
-        ]
-        typer.echo(json.dumps({"source": release.source, "answers": rows}))
+        answers = [{"query": t, "answer": a, "standard_error": e} for t, a, e in rows]
+        typer.echo(json.dumps({"source": release.source, "answers": answers}))
         return
-    for i, text in enumerate(texts):
-        spread = "" if errors is None else f" ± {errors[i]:.6f}"
-        typer.echo(f"{values[i]:.6f}{spread}  {text}")
-    note = "" if errors is None else "; ± is one standard error"
+    for text, value, error in rows:
+        spread = "" if error is None else f" ± {error:.6f}"
+        typer.echo(f"{value:.6f}{spread}  {text}")
+    note = ""
+    if release.errors is not None:
+        note = "; ± is one standard error"
+        if any(error is None for _, _, error in rows):
+            note += ", absent where no drawn query names an attribute"
     typer.echo(f"from the {release.source}{note}", err=True)
     if release.privacy.stamp:
         typer.echo(release.privacy.stamp, err=True)

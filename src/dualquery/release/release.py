@@ -69,18 +69,35 @@ class Release:
     def answer_with_error(self, query: str | Query) -> tuple[float, float | None]:
         """An answer and its standard error, where the release knows one.
 
-        About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`.
+        About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`. There
+        is none for a query on an attribute that no drawn query names.
         """
         parsed = parse(query, self.schema) if isinstance(query, str) else query
         asked = Workload.of([parsed], self.schema)
         errors = self.standard_errors(asked)
-        return float(self.answers(asked)[0]), None if errors is None else float(errors[0])
+        answer = float(self.answers(asked)[0])
+        return answer, None if errors is None or np.isnan(errors[0]) else float(errors[0])
 
     def standard_errors(self, workload: Workload) -> npt.NDArray[np.float64] | None:
-        """A standard error for each answer to a workload, where the release knows them."""
+        """A standard error for each answer to a workload, where the release knows them.
+
+        It is NaN for a query on an attribute that no drawn query names: there the model repeats
+        what it was started with.
+        """
         if self.errors is None:
             return None
-        return self.errors.of_answers(workload, self.answers(workload))
+        errors = self.errors.of_answers(workload, self.answers(workload))
+        undrawn = self.times_drawn[workload.literals.attribute] == 0
+        blind = np.logical_or.reduceat(undrawn[workload.terms >> 1], workload.start[:-1])
+        return np.where(blind, np.nan, errors)
+
+    @cached_property
+    def times_drawn(self) -> npt.NDArray[np.int64]:
+        """Per attribute, how often a drawn query named it."""
+        drawn = np.concatenate([one.draws.queries for one in self.transcript])
+        workload = self.actions.queries.take(np.asarray(drawn, dtype=np.int64))
+        named = workload.literals.attribute[workload.terms >> 1]
+        return np.bincount(named, minlength=len(self.schema))
 
     def answers(self, workload: Workload | None = None) -> npt.NDArray[np.float64]:
         """The released answers to a workload; without one, to the release's own."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.refit.errors import LEVELS
-from dualquery.report.source import Source, most_drawn, times_drawn
+from dualquery.report.source import Source, most_drawn
 from dualquery.schema import Attribute
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def payload(release: Release, source: Source) -> dict[str, Any]:
     """What the page needs to answer any query on the attributes it covers."""
     covered = _covered(release, source)
     attributes = release.schema.attributes
-    drawn = times_drawn(release)[covered]
+    drawn = release.times_drawn[covered]
     names_rows = release.privacy.neighbours is Neighbours.REPLACE_ONE
     return {
         "attributes": [describe(attributes[a]) for a in covered],

@@ -120,14 +120,6 @@ def joint(source: Source, first: int, second: int) -> Floats:
     return found
 
 
-def times_drawn(release: Release) -> npt.NDArray[np.int64]:
-    """Per attribute how often a drawn query named it."""
-    drawn = np.concatenate([one.draws.queries for one in release.transcript])
-    workload = release.actions.queries.take(np.asarray(drawn, dtype=np.int64))
-    named = workload.literals.attribute[workload.terms >> 1]
-    return np.bincount(named, minlength=len(release.schema))
-
-
 def most_drawn(release: Release) -> npt.NDArray[np.int64]:
     """Attributes in the order of how often a drawn query named them, then as declared."""
-    return np.argsort(-times_drawn(release), kind="stable")
+    return np.argsort(-release.times_drawn, kind="stable")

@@ -116,9 +116,10 @@ const dualquery = (() => {
       return this.posterior(query).reduce((sum, part) => sum + part, 0);
     }
 
-    // The standard error of an answer, where the release states one; never a guess.
+    // The standard error of an answer, where the release states one and the draws named all of
+    // the query's attributes; never a guess.
     error(query, answer) {
-      if (!this.uncertainty) return null;
+      if (!this.uncertainty || !query.literals.every((l) => this.drawn(l.attribute))) return null;
       const {places, rows} = this.uncertainty;
       const row = rows[Math.min(query.literals.length, rows.length) - 1];
       const at = Math.log(Math.max(Math.min(answer, 1 - answer), 1e-6));
