@@ -25,7 +25,7 @@ from dualquery.experiments.experiment import (
     perform,
     tasks_for,
 )
-from dualquery.experiments.series import Game, Spend, allowed_rounds, available, run
+from dualquery.experiments.series import Game, Spend, allowed_rounds, run
 from dualquery.experiments.store import COLUMNS, Row, Store, mean, where
 from dualquery.schema import Schema
 from tests.conftest import DATA
@@ -116,8 +116,6 @@ def test_seeded_series_repeat_and_differ_by_seed(bench: Bench) -> None:
 
 @pytest.mark.parametrize("name", ["refit", "model"])
 def test_the_package_s_own_players(name: str, bench: Bench) -> None:
-    if not available(name):
-        pytest.skip(f"this version has no {name}")
     outcome = run(name, bench, Spend(1.0, 1e-3, "gaussian"), Game(2.0, 20), 0, quiet)
     assert outcome.answers.shape == (200,)
     zeros = Errors.of(Zeros().answers(bench.workload), bench.truth)

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from dualquery.experiments.bench import Bench, Latest, source
 from dualquery.experiments.experiment import (
-    DELTA,
     Claim,
     Experiment,
     Options,
     Panel,
     Task,
-    tasks_for,
+    tasks_by_epsilon,
 )
-from dualquery.experiments.series import BASELINES, Game, Spend
+from dualquery.experiments.series import BASELINES, Game
 from dualquery.experiments.shapes import shape_of
 from dualquery.experiments.store import Row, mean, where
 
@@ -46,15 +45,11 @@ def tasks(options: Options) -> Iterator[Task]:
 
         shape = {**shape_of(name, options.quick), "queries": queries, "kind": "marginals"}
         game = Game(ETA, SAMPLES.get(name, 1000))
-        for epsilon in options.epsilons_or(EPSILONS, (1.0,)):
-            spends = {
-                "": Spend(epsilon, DELTA, "gaussian"),
-                "paper": Spend(epsilon, DELTA, "advanced"),
-            }
-            series = [s for s in SERIES if not (s == "valid" and name in ("ratings", "netflix"))]
-            yield from tasks_for(
-                series, spends, {"": game}, options.runs_or(5), shape, bench, options.series
-            )
+        series = [s for s in SERIES if not (s == "valid" and name in ("ratings", "netflix"))]
+        epsilons = options.epsilons_or(EPSILONS, (1.0,))
+        yield from tasks_by_epsilon(
+            epsilons, series, game, options.runs_or(5), shape, bench, options.series
+        )
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from dualquery.experiments.bench import Bench, Latest, biased
 from dualquery.experiments.experiment import (
-    DELTA,
     Claim,
     Experiment,
     Options,
     Panel,
     Task,
-    tasks_for,
+    tasks_by_epsilon,
 )
-from dualquery.experiments.series import BASELINES, Game, Spend
+from dualquery.experiments.series import BASELINES, Game
 from dualquery.experiments.store import Row, fastest, mean, where
 
 WIDTHS = (50, 200, 1_000, 4_000, 16_000, 64_000, 256_000, 512_000)
@@ -53,14 +52,10 @@ def tasks(options: Options) -> Iterator[Task]:
             "kind": "marginals",
         }
         game = Game(ETA, samples_for(width))
-        for epsilon in options.epsilons_or((1.0,), (1.0,)):
-            spends = {
-                "": Spend(epsilon, DELTA, "gaussian"),
-                "paper": Spend(epsilon, DELTA, "advanced"),
-            }
-            yield from tasks_for(
-                SERIES, spends, {"": game}, options.runs_or(3), shape, bench, options.series
-            )
+        epsilons = options.epsilons_or((1.0,), (1.0,))
+        yield from tasks_by_epsilon(
+            epsilons, SERIES, game, options.runs_or(3), shape, bench, options.series
+        )
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:

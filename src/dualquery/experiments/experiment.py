@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dualquery.errors import ParameterError, TableError
 from dualquery.experiments.bench import Bench
-from dualquery.experiments.series import DATA_FREE, Game, Progress, Spend, available, run
+from dualquery.experiments.series import DATA_FREE, Game, Progress, Spend, run
 from dualquery.experiments.store import Row, Store
 from dualquery.version import __version__
 
@@ -92,7 +92,7 @@ def tasks_for(
     once: a second run would be the same.
     """
     for name in series:
-        if not available(name) or (wanted is not None and name not in wanted):
+        if wanted is not None and name not in wanted:
             continue
         spend = spends.get(name, spends[""])
         for number in range(1 if name in DATA_FREE else runs):
@@ -105,6 +105,24 @@ def tasks_for(
                 "run": number,
             }
             yield Task(key, name, spend, games.get(name, games[""]), bench)
+
+
+def tasks_by_epsilon(
+    epsilons: Sequence[float],
+    series: Sequence[str],
+    game: Game,
+    runs: int,
+    shape: dict[str, object],
+    bench: Callable[[], Bench],
+    wanted: tuple[str, ...] | None = None,
+) -> Iterator[Task]:
+    """The runs at each ε: the paper under its own theorem, all else by the Gaussian accountant."""
+    for epsilon in epsilons:
+        spends = {
+            "": Spend(epsilon, DELTA, "gaussian"),
+            "paper": Spend(epsilon, DELTA, "advanced"),
+        }
+        yield from tasks_for(series, spends, {"": game}, runs, shape, bench, wanted)
 
 
 @dataclass(frozen=True)

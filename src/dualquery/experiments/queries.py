@@ -12,9 +12,9 @@ from dualquery.experiments.experiment import (
     Options,
     Panel,
     Task,
-    tasks_for,
+    tasks_by_epsilon,
 )
-from dualquery.experiments.series import BASELINES, Game, Spend
+from dualquery.experiments.series import BASELINES, Game
 from dualquery.experiments.shapes import shape_of
 from dualquery.experiments.store import Row, fastest, mean, where
 from dualquery.privacy.accountants import epsilon_by_accountant
@@ -45,14 +45,10 @@ def tasks(options: Options) -> Iterator[Task]:
         shape = {**shape_of(name), "queries": queries, "kind": "marginals"}
         # The paper's parameters are fixed: they are its claim, whatever an accountant says.
         fixed = Game(ETA, SAMPLES, 20 if options.quick else ROUNDS)
-        for epsilon in options.epsilons_or((1.0,), (1.0,)):
-            spends = {
-                "": Spend(epsilon, DELTA, "gaussian"),
-                "paper": Spend(epsilon, DELTA, "advanced"),
-            }
-            yield from tasks_for(
-                SERIES, spends, {"": fixed}, options.runs_or(3), shape, bench, options.series
-            )
+        epsilons = options.epsilons_or((1.0,), (1.0,))
+        yield from tasks_by_epsilon(
+            epsilons, SERIES, fixed, options.runs_or(3), shape, bench, options.series
+        )
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:

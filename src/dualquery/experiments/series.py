@@ -6,7 +6,6 @@ right for public data and nowhere else.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,13 +95,6 @@ class Outcome:
         }
 
 
-def available(name: str) -> bool:
-    """Whether this version of the package can run a series."""
-    fields = {field.name for field in dataclasses.fields(DualQuery)}
-    needs = {"refit": {"refit"}, "model": {"player"}}
-    return needs.get(name, set()) <= fields
-
-
 def budget_of(spend: Spend, rows: int) -> Budget:
     return Budget(spend.epsilon, spend.delta, rows, Neighbours.REPLACE_ONE, spend.accountant)
 
@@ -179,13 +171,12 @@ def fit_estimator(
 ) -> Outcome:
     """A run through the package's front door, with its own plan where none is given."""
     clock = _Clock(progress)
-    known = {field.name for field in dataclasses.fields(DualQuery)}
     job = DualQuery(
         epsilon=spend.epsilon,
         delta=spend.delta,
         accountant=spend.accountant,
         seed=seed,
-        **{name: value for name, value in settings.items() if name in known},
+        **settings,
     )
     made = job.fit(
         bench.source.table,
