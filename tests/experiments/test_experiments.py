@@ -27,6 +27,7 @@ from dualquery.experiments.experiment import (
 )
 from dualquery.experiments.series import Game, Spend, allowed_rounds, run
 from dualquery.experiments.store import COLUMNS, Row, Store, mean, where
+from dualquery.experiments.summary import gains_table
 from dualquery.schema import Schema
 from tests.conftest import DATA
 
@@ -153,6 +154,19 @@ def test_figures_and_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.Mon
     assert "# A toy" in text
     assert "- cores: " in text
     assert str(tmp_path) not in text
+
+
+def test_gains_are_ratios_of_means_within_an_experiment() -> None:
+    def row(series: str, most: float, average: float, epsilon: str = "1") -> Row:
+        cells = dict.fromkeys(COLUMNS, "") | {"dataset": "toy", "bits": "9", "queries": "1000"}
+        errors = {"max_error": str(most), "average_error": str(average)}
+        return Row(cells | {"series": series, "epsilon": epsilon} | errors)
+
+    rows = [row("paper", 0.3, 0.02), row("paper", 0.5, 0.04), row("model", 0.04, 0.001)]
+    table = gains_table({"one": [*rows, row("model", 0.9, 0.9, "2")], "two": [rows[0]]})
+    assert table.splitlines()[2:] == [
+        "| one | toy | 9 | 1,000 | 0.4 / 0.03 |  |  |  | 0.04 / 0.001 | 10.0 / 30.0 |"
+    ]
 
 
 def test_an_empty_folder_has_no_page(tmp_path: Path) -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dualquery.experiments.experiment import Claim
 from dualquery.experiments.series import LABELS
-from dualquery.experiments.store import Row, fastest, mean
+from dualquery.experiments.store import Row, fastest, mean, where
 
 GROUP = ("dataset", "bits", "queries", "epsilon", "delta", "series", "accountant")
+
+LADDER = {
+    "paper": "paper",
+    "paper-gaussian": "tighter proof",
+    "valid": "valid records",
+    "refit": "refit",
+    "model": "model player",
+}
+"""What the package adds to the paper's algorithm, step by step; the first and last are the ends."""
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -18,6 +27,37 @@ def claims_table(claims: Sequence[Claim]) -> str:
     for claim in claims:
         verdict = f"{claim.verdict}: {claim.remark}" if claim.remark else claim.verdict
         lines.append(f"| {claim.statement} | {claim.paper} | {claim.ours} | {verdict} |")
+    return "\n".join(lines)
+
+
+def gains_table(stored: Mapping[str, Sequence[Row]], epsilon: float = 1.0) -> str:
+    """Max and average error at one ε, from the paper's algorithm to the model player.
+
+    `stored` has the rows of each experiment by its name.
+    """
+    settings: dict[tuple[str, ...], dict[str, list[Row]]] = {}
+    for experiment, rows in stored.items():
+        for row in where(rows, epsilon=epsilon):
+            setting = (experiment, *(row[name] for name in ("dataset", "bits", "queries")))
+            settings.setdefault(setting, {}).setdefault(row["series"], []).append(row)
+    lines = [
+        f"| experiment | data | bits | queries | {' | '.join(LADDER.values())} | times less |",
+        f"| --- | --- | ---: | ---: | {'---: | ' * len(LADDER)}---: |",
+    ]
+    for (experiment, data, bits, queries), found in settings.items():
+        errors = {
+            name: [mean(found[name], column) for column in ("max_error", "average_error")]
+            for name in LADDER
+            if name in found
+        }
+        if "paper" not in errors or "model" not in errors:
+            continue
+        cells = [" / ".join(f"{error:.2g}" for error in errors.get(name, ())) for name in LADDER]
+        ratios = [a / b for a, b in zip(errors["paper"], errors["model"], strict=True)]
+        lines.append(
+            f"| {experiment} | {data} | {int(bits):,} | {int(queries):,} | {' | '.join(cells)} | "
+            f"{' / '.join(f'{ratio:.1f}' for ratio in ratios)} |"
+        )
     return "\n".join(lines)
 
 
