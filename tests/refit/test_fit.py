@@ -22,7 +22,7 @@ from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.fit import fit_transcript
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.mixture import Mixture
-from dualquery.refit.schedule import Schedule, components_for
+from dualquery.refit.schedule import SHARP, Schedule, components_for
 from dualquery.refit.training import Ascent, Parameters
 from dualquery.schema import Attribute, Schema
 from tests.refit.twins import answers_twin, likelihood_twin, random_tables
@@ -189,11 +189,47 @@ def test_more_steps_never_lower_the_likelihood_much() -> None:
     _, player, state, _ = drawn_from(truth, 200, 8, 3, schedule)
     likelihood = player._likelihood_of(state)
     parameters, values = state.parameters, []
-    for rate in schedule.final_rates():
+    for rate in schedule.final_rates(60.0):
         parameters, value = player._ascent.step(parameters, likelihood, rate)
         values.append(value)
     assert values[-1] >= values[0]
     assert values[-1] >= max(values) - 0.5
+
+
+def test_rates_fall_with_sharp_temperatures() -> None:
+    schedule = Schedule(components=4)
+    assert schedule.round_rates(SHARP) == schedule.round_rates(1.0)
+    np.testing.assert_allclose(
+        4 * np.array(schedule.round_rates(4 * SHARP)), schedule.round_rates(0.0)
+    )
+    np.testing.assert_allclose(
+        2 * np.array(schedule.final_rates(2 * SHARP)), schedule.final_rates(SHARP)
+    )
+
+
+def test_expected_distinct_draws_are_what_simulated_ones_name() -> None:
+    offsets = np.log(np.array([50.0, 10.0, 10.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
+    asked = all_marginals(SMALL, 1).take(np.arange(8))
+    actions = Actions(asked, 8, offsets)
+    generator = np.random.default_rng(0)
+    shares = np.exp(offsets) / np.exp(offsets).sum()
+    for samples in (1, 5, 40):
+        seen = [len(set(generator.choice(8, samples, p=shares))) for _ in range(4000)]
+        assert actions.expected_distinct(samples) == pytest.approx(np.mean(seen), abs=0.08)
+    assert Actions.plain(asked.take(np.array([0]))).expected_distinct(9) == pytest.approx(1.0)
+
+
+def test_rounds_whose_draws_gather_on_few_queries_have_more_passes() -> None:
+    truth = Mixture(SMALL, np.ones(1), random_tables(SMALL, 1, np.random.default_rng(5)))
+    schedule = Schedule(components=4, round_steps=5, most_passes=3)
+    _, player, _, _ = drawn_from(truth, 1, 1, 3, schedule)
+    start = player.start()
+    few = Draws(np.zeros(400, dtype=np.int64), np.zeros(400, dtype=bool))
+    steps = player.respond(start, 20.0, few).notes["steps"]
+    assert 5 < steps <= 15
+    spread = np.arange(400) % len(player.actions)
+    even = Draws(spread, np.arange(400) // len(player.actions) % 2 == 1)
+    assert player.respond(start, 20.0, even).notes["steps"] == 5
 
 
 def test_a_fit_from_scratch_stops_when_the_likelihood_does() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,12 @@ from dualquery.refit.schedule import Schedule
 from dualquery.refit.training import Parameters
 from dualquery.transcript import Move
 
+CONCENTRATED = 0.9
+"""Draws that name fewer than this share of the queries they should show a model that lags."""
+
+WORTHWHILE = 20.0
+"""Nats that the second half of a pass must gain for another pass to follow."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -30,6 +37,10 @@ class Fitted:
 
 class ModelPlayer:
     """After every round, some gradient steps on the likelihood of all draws so far.
+
+    If the model were right, the draws would follow the prior weights. Where they gather on a few
+    queries instead, it is far off there for the temperature, and sharper draws would go on to hit
+    the same few: the round then has more passes, as long as they pay.
 
     What the player computes is a function of the draws and of public settings, so the state it
     keeps between calls (buffers, and the answers earlier rounds were drawn against) is a memory of
@@ -51,6 +62,7 @@ class ModelPlayer:
         self._compiled = CompiledWorkload.of(actions.queries)
         self._ascent = schedule.ascent(self._compiled)
         self._likelihood = self._no_rounds()
+        self._expected_distinct = cache(actions.expected_distinct)
 
     def _no_rounds(self) -> Likelihood:
         return Likelihood(self._compiled, self.actions.offsets, self.rounds)
@@ -68,20 +80,30 @@ class ModelPlayer:
         likelihood.add(temperature, draws, self._ascent.answers(parameters))
         generator = np.random.default_rng([self.schedule.seed, len(state.rounds)])
         ascent, seen = glimpse(self._ascent, likelihood, generator)
-        value = 0.0
-        for rate in self.schedule.round_rates():
-            parameters, value = ascent.step(parameters, seen, rate)
+        rates = self.schedule.round_rates(temperature)
+        values = [0.0]
+        for _ in range(self.schedule.most_passes if self._lags(draws) else 1):
+            values = []
+            for rate in rates:
+                parameters, value = ascent.step(parameters, seen, rate)
+                values.append(value)
+            if values[-1] - values[len(values) // 2] <= WORTHWHILE:
+                break
         arrays = {
             "logits": parameters.flat,
             "_mean": parameters.mean,
             "_square": parameters.square,
         }
         notes = {
-            "log_likelihood": value,
+            "log_likelihood": values[-1],
             "steps": parameters.steps,
             "seconds": self.clock() - begun,
         }
         return Move(arrays, notes)
+
+    def _lags(self, draws: Draws) -> bool:
+        named = len(np.unique(draws.queries))
+        return named < CONCENTRATED * self._expected_distinct(len(draws))
 
     def replay(self, state: Fitted, temperature: float, draws: Draws, move: Move) -> Fitted:
         parameters = Parameters(

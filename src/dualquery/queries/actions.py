@@ -30,6 +30,14 @@ class Actions:
     def __len__(self) -> int:
         return len(self.queries)
 
+    def expected_distinct(self, samples: int) -> float:
+        """How many different queries so many draws by the prior weights alone would name."""
+        weights = np.exp(self.offsets - self.offsets.max())
+        share = weights / weights.sum()
+        # A single query is always named; log1p(−1) would say so with a warning.
+        missed = np.exp(samples * np.log1p(-np.minimum(share, 1.0 - 1e-12)))
+        return float(np.sum(1.0 - missed))
+
     @property
     def workload(self) -> Workload:
         """The asked queries."""

@@ -12,18 +12,24 @@ from dualquery.schema import Schema
 
 MOST_TABLE_ENTRIES = 32_768
 
+SHARP = 200.0
+"""Beyond this temperature rates fall in proportion: the draws then tell smaller errors apart than
+full steps would leave behind."""
+
 
 @dataclass(frozen=True)
 class Schedule:
     """The training of a model during the game and after it.
 
     Within a round the rate falls from `rate` to a tenth of it and rises again with the next draws;
-    after the game it falls to zero over `final_steps`. `shrinkage` holds the components together;
+    a round whose draws show that the model lags behind has up to `most_passes` such passes. After
+    the game the rate falls to zero over `final_steps`. `shrinkage` holds the components together;
     `noise` and `seed` place them at the start.
     """
 
     components: int
     round_steps: int = 15
+    most_passes: int = 4
     final_steps: int = 150
     rate: float = 0.1
     noise: float = 0.3
@@ -41,13 +47,18 @@ class Schedule:
     def start(self, compiled: CompiledWorkload) -> Parameters:
         return Parameters.start(compiled, self.components, self.noise, self.seed)
 
-    def round_rates(self) -> list[float]:
-        return [
-            self.rate * (1.0 - 0.9 * step / self.round_steps) for step in range(self.round_steps)
-        ]
+    def round_rates(self, temperature: float) -> list[float]:
+        top = self.rate * _damping(temperature)
+        return [top * (1.0 - 0.9 * step / self.round_steps) for step in range(self.round_steps)]
 
-    def final_rates(self) -> list[float]:
-        return [self.rate * (1.0 - step / self.final_steps) for step in range(self.final_steps)]
+    def final_rates(self, temperature: float = 0.0) -> list[float]:
+        """The last rates, after a fit that kept up with draws at this temperature."""
+        top = self.rate * _damping(temperature)
+        return [top * (1.0 - step / self.final_steps) for step in range(self.final_steps)]
+
+
+def _damping(temperature: float) -> float:
+    return min(1.0, SHARP / temperature) if temperature > 0 else 1.0
 
 
 def components_for(codes: int) -> int:
