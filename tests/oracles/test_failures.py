@@ -135,6 +135,10 @@ def test_without_its_search_an_exact_oracle_only_bounds(monkeypatch: pytest.Monk
     problem = bare("mixed", 2)
     best = ask("exhaustive", problem).value
     monkeypatch.setattr(highs, "solve", broken)
-    response = ask("highs", problem, search=False)
-    assert response.value <= best <= response.bound
-    assert response.status in {"optimal", "feasible"}
+    bounds = []
+    for cuts in (False, True):
+        response = ask("highs", problem, search=False, cuts=cuts)
+        assert response.value <= best <= response.bound
+        assert response.status in {"optimal", "feasible"}
+        bounds.append(response.bound)
+    assert bounds[1] <= bounds[0]

@@ -56,12 +56,13 @@ class ExactOracle:
 
     A part whose rounded bound meets the annealed value is proved and needs no search. The
     others have their relaxation tightened by cuts, and what is open even then goes to the
-    solver (unless `search` is off), until `time_limit` seconds have passed in this call.
-    `gap` is the relative gap at which to stop (0: prove it).
+    solver, until `time_limit` seconds have passed in this call; `cuts` and `search` can be
+    turned off. `gap` is the relative gap at which to stop (0: prove it).
     """
 
     time_limit: float = 20.0
     gap: float = 0.0
+    cuts: bool = True
     search: bool = True
     annealing: Annealing = field(default_factory=Annealing)
 
@@ -118,7 +119,7 @@ class ExactOracle:
 
         try:
             program = tight_form(core, part)
-            for cuts in (False, True):
+            for cuts in (False, True) if self.cuts else (False,):
                 if (left := remaining()) > 0:
                     relaxed = relax(program, left, cuts=cuts)
                     bound, value = _merge(core, part, program, relaxed, slots, bound, value)
