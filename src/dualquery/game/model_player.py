@@ -81,14 +81,11 @@ class ModelPlayer:
         generator = np.random.default_rng([self.schedule.seed, len(state.rounds)])
         ascent, seen = glimpse(self._ascent, likelihood, generator)
         rates = self.schedule.round_rates(temperature)
-        values = [0.0]
-        for _ in range(self.schedule.most_passes if self._lags(draws) else 1):
-            values = []
-            for rate in rates:
-                parameters, value = ascent.step(parameters, seen, rate)
-                values.append(value)
-            if values[-1] - values[len(values) // 2] <= WORTHWHILE:
-                break
+        parameters, values = ascent.climb(parameters, seen, rates)
+        more = self.schedule.most_passes - 1 if self._lags(draws) else 0
+        while more and values[-1] - values[len(values) // 2] > WORTHWHILE:
+            parameters, values = ascent.climb(parameters, seen, rates)
+            more -= 1
         arrays = {
             "logits": parameters.flat,
             "_mean": parameters.mean,

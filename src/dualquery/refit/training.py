@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -169,6 +170,16 @@ class Ascent:
             np.float32(1.0 / (1.0 - DECAY_SQUARE**steps)),
         )  # fmt: skip
         return moved, value
+
+    def climb(
+        self, parameters: Parameters, likelihood: Likelihood, rates: Sequence[float]
+    ) -> tuple[Parameters, list[float]]:
+        """One step at each rate; returns the log-likelihood before each of them."""
+        values = []
+        for rate in rates:
+            parameters, value = self.step(parameters, likelihood, rate)
+            values.append(value)
+        return parameters, values
 
     def mixture(self, parameters: Parameters, schema: Schema, free: Free = Free.DEFAULT) -> Mixture:
         """The model as it is published; `free` says what attributes take that no query mentions."""
