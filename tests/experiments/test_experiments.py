@@ -165,7 +165,7 @@ def test_gains_are_ratios_of_means_within_an_experiment() -> None:
     rows = [row("paper", 0.3, 0.02), row("paper", 0.5, 0.04), row("model", 0.04, 0.001)]
     table = gains_table({"one": [*rows, row("model", 0.9, 0.9, "2")], "two": [rows[0]]})
     assert table.splitlines()[2:] == [
-        "| one | toy | 9 | 1,000 | 0.4 / 0.03 |  |  |  | 0.04 / 0.001 | 10.0 / 30.0 |"
+        "| toy | 9 | 1,000 | 0.4 / 0.03 |  |  |  | 0.04 / 0.001 | 10.0 / 30.0 | 1 |"
     ]
 
 

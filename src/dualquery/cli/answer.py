@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Annotated
 
 import typer
@@ -18,14 +19,16 @@ def answer(
     as_json: options.Json = False,
 ) -> None:
     """Answer queries from a release; the private table is not needed."""
-    from dualquery.queries import format_query, parse
+    from dualquery.queries import Workload, format_query, parse
     from dualquery.release.directory import read_release
 
     release = read_release(directory)
     parsed = [parse(text, release.schema) for text in queries]
-    rows = [
-        (format_query(query, release.schema), *release.answer_with_error(query)) for query in parsed
-    ]
+    asked = Workload.of(parsed, release.schema)
+    found = release.standard_errors(asked)
+    errors = [None] * len(parsed) if found is None else [_known(error) for error in found]
+    texts = [format_query(query, release.schema) for query in parsed]
+    rows = list(zip(texts, release.answers(asked).tolist(), errors, strict=True))
     if as_json:
         answers = [{"query": t, "answer": a, "standard_error": e} for t, a, e in rows]
         typer.echo(json.dumps({"source": release.source, "answers": answers}))
@@ -34,10 +37,15 @@ def answer(
         spread = "" if error is None else f" ± {error:.6f}"
         typer.echo(f"{value:.6f}{spread}  {text}")
     note = ""
-    if release.errors is not None:
+    if found is not None:
         note = "; ± is one standard error"
         if any(error is None for _, _, error in rows):
             note += ", absent where no drawn query names an attribute"
     typer.echo(f"from the {release.source}{note}", err=True)
     if release.privacy.stamp:
         typer.echo(release.privacy.stamp, err=True)
+
+
+def _known(error: float) -> float | None:
+    """A standard error, or None where the release has NaN for it."""
+    return None if math.isnan(error) else float(error)

@@ -41,10 +41,10 @@ def gains_table(stored: Mapping[str, Sequence[Row]], epsilon: float = 1.0) -> st
             setting = (experiment, *(row[name] for name in ("dataset", "bits", "queries")))
             settings.setdefault(setting, {}).setdefault(row["series"], []).append(row)
     lines = [
-        f"| experiment | data | bits | queries | {' | '.join(LADDER.values())} | times less |",
-        f"| --- | --- | ---: | ---: | {'---: | ' * len(LADDER)}---: |",
+        f"| data | bits | queries | {' | '.join(LADDER.values())} | times less | runs |",
+        f"| --- | ---: | ---: | {'---: | ' * len(LADDER)}---: | ---: |",
     ]
-    for (experiment, data, bits, queries), found in settings.items():
+    for (_, data, bits, queries), found in settings.items():
         errors = {
             name: [mean(found[name], column) for column in ("max_error", "average_error")]
             for name in LADDER
@@ -55,8 +55,8 @@ def gains_table(stored: Mapping[str, Sequence[Row]], epsilon: float = 1.0) -> st
         cells = [" / ".join(f"{error:.2g}" for error in errors.get(name, ())) for name in LADDER]
         ratios = [a / b for a, b in zip(errors["paper"], errors["model"], strict=True)]
         lines.append(
-            f"| {experiment} | {data} | {int(bits):,} | {int(queries):,} | {' | '.join(cells)} | "
-            f"{' / '.join(f'{ratio:.1f}' for ratio in ratios)} |"
+            f"| {data} | {int(bits):,} | {int(queries):,} | {' | '.join(cells)} | "
+            f"{' / '.join(f'{ratio:.1f}' for ratio in ratios)} | {len(found['model'])} |"
         )
     return "\n".join(lines)
 

@@ -82,10 +82,10 @@ class ModelPlayer:
         ascent, seen = glimpse(self._ascent, likelihood, generator)
         rates = self.schedule.round_rates(temperature)
         parameters, values = ascent.climb(parameters, seen, rates)
-        more = self.schedule.most_passes - 1 if self._lags(draws) else 0
-        while more and values[-1] - values[len(values) // 2] > WORTHWHILE:
+        for _ in range(self.schedule.most_passes - 1 if self._lags(draws) else 0):
+            if values[-1] - values[len(values) // 2] <= WORTHWHILE:
+                break
             parameters, values = ascent.climb(parameters, seen, rates)
-            more -= 1
         arrays = {
             "logits": parameters.flat,
             "_mean": parameters.mean,

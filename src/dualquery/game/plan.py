@@ -258,6 +258,6 @@ def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> dict[str, Any]
     memory = literals * words * 8 + queries * (4 * k + 8 + 1 + 8 + 8 + 8 + 4) + 2**28
     seconds = counting + packing + plan.rounds * round_seconds + 2.0
     if plan.player is Player.MODEL:
-        seconds += plan.rounds * 18 * queries * (2.5e-8 + 4e-10 * plan.rounds)
+        seconds += plan.rounds * 25 * queries * (2.5e-8 + 4e-10 * plan.rounds)
         memory += queries * 4 * (plan.rounds + 4)
     return {"seconds": seconds, "memory_bytes": int(memory)}

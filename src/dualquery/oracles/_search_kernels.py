@@ -190,7 +190,7 @@ def anneal(
     alike = 0
     apart = False
     for run in range(runs):
-        if best_value >= enough or alike >= (agree if apart else unanimous):
+        if best_value >= enough or alike >= (agree if apart else min(agree, unanimous)):
             break
         fresh = run % 2 == 0
         heat = hot if fresh else hot / 2

@@ -121,7 +121,8 @@ class ExactOracle:
             program = tight_form(core, part)
             for cuts in (False, True) if self.cuts else (False,):
                 if (left := remaining()) > 0:
-                    relaxed = relax(program, left, cuts=cuts)
+                    # Cuts may take long on hard parts: half of the time is left to the search.
+                    relaxed = relax(program, left / 2 if cuts and self.search else left, cuts=cuts)
                     bound, value = _merge(core, part, program, relaxed, slots, bound, value)
             # Values are whole numbers, so a search may stop half a unit short of its bound;
             # where the objective is too near 0 to say so relatively, it goes to the end.

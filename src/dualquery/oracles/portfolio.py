@@ -1,4 +1,4 @@
-"""Annealing, the relaxation, and an exact solver for a moment: the better of them."""
+"""Annealing, the relaxation with cuts, and an exact solver for a moment: the better of them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 _compiled = njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 
 LIMIT = np.float32(80.0)
-"""Exponents are kept within ±80, inside the range of single precision."""
+"""Exponents are kept within ±80, inside the range of single precision; see `round_slopes`."""
 
 
 @intrinsic
@@ -136,6 +136,15 @@ def backward(
 
 
 @_compiled
+def largest_distance(a, b):
+    """max |a − b|."""
+    most = np.float32(0.0)
+    for q in range(len(a)):
+        most = max(most, abs(a[q] - b[q]))
+    return most
+
+
+@_compiled
 def round_slopes(answers, against, prior, temperatures, samples, chosen, slope, difference):
     """Subtract from `slope` the expected part of the likelihood's gradient of the chosen rounds.
 
@@ -147,23 +156,33 @@ def round_slopes(answers, against, prior, temperatures, samples, chosen, slope, 
     for place in range(len(chosen)):
         t = chosen[place]
         beta = temperatures[t]
+        # Exponents beyond the range of single precision are moved into it, all by the same shift.
+        shift = max(beta * largest_distance(answers, against[t]) - LIMIT, np.float32(0.0))
         z = 0.0
         for begin in range(0, len(answers), 4096):
             end = min(begin + 4096, len(answers))
             part = np.float32(0.0)
             now, then, d = answers[begin:end], against[t, begin:end], difference[begin:end]
             weight = prior[begin:end]
-            for q in range(len(now)):
-                x = min(max(beta * (now[q] - then[q]), -LIMIT), LIMIT)
-                up = fast_exp(x)
-                down = np.float32(1.0) / up
-                part += weight[q] * (up + down)
-                d[q] = weight[q] * (up - down)
+            if shift > 0:
+                for q in range(len(now)):
+                    x = beta * (now[q] - then[q])
+                    up = fast_exp(max(x - shift, -LIMIT))
+                    down = fast_exp(max(-x - shift, -LIMIT))
+                    part += weight[q] * (up + down)
+                    d[q] = weight[q] * (up - down)
+            else:
+                for q in range(len(now)):
+                    x = min(max(beta * (now[q] - then[q]), -LIMIT), LIMIT)
+                    up = fast_exp(x)
+                    down = np.float32(1.0) / up
+                    part += weight[q] * (up + down)
+                    d[q] = weight[q] * (up - down)
             z += part
         scale = np.float32(samples[t] * beta / z)
         for q in range(len(answers)):
             slope[q] -= scale * difference[q]
-        total += samples[t] * np.log(z)
+        total += samples[t] * (np.log(z) + shift)
     return total
 
 

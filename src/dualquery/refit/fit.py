@@ -60,10 +60,12 @@ def fit_transcript(
     ascent = schedule.ascent(compiled)
     if logits is not None and schedule.components == played.components:
         parameters = Parameters.at(logits[-1], played.components)
-        rates = schedule.final_rates(float(transcript.temperatures.max(initial=0.0)))
     else:
         parameters = _climbed(ascent, likelihood, schedule, compiled)
-        rates = schedule.final_rates()
+    # Records are played from afar to the end: their last fit needs its full steps.
+    rates = schedule.final_rates(
+        0.0 if logits is None else float(transcript.temperatures.max(initial=0.0))
+    )
     generator = np.random.default_rng([schedule.seed, 1])
     for done, rate in enumerate(rates):
         if done % schedule.round_steps == 0:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dualquery.errors import ParameterError
 from dualquery.refit.compiled import CompiledWorkload
 from dualquery.refit.training import Ascent, Parameters
 from dualquery.schema import Schema
@@ -35,6 +36,11 @@ class Schedule:
     noise: float = 0.3
     shrinkage: float = 0.0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("components", "round_steps", "most_passes"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"expected {name}={getattr(self, name)} >= 1")
 
     @classmethod
     def for_schema(cls, schema: Schema) -> Schedule:
