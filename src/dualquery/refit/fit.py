@@ -62,7 +62,7 @@ def fit_transcript(
         parameters = Parameters.at(logits[-1], played.components)
     else:
         parameters = _climbed(ascent, likelihood, schedule, compiled)
-    # Records are played from afar to the end: their last fit needs its full steps.
+    # A fit to records is never as near as their temperatures: small steps would leave it short.
     rates = schedule.final_rates(
         0.0 if logits is None else float(transcript.temperatures.max(initial=0.0))
     )
