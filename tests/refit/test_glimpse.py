@@ -8,7 +8,7 @@ import pytest
 from dualquery.privacy.sampler import Draws
 from dualquery.queries import parities, random_marginals
 from dualquery.refit.compiled import CompiledWorkload
-from dualquery.refit.glimpse import glimpse
+from dualquery.refit.glimpse import enough_queries, glimpse
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.training import Ascent, Parameters
 from dualquery.schema import Schema
@@ -41,6 +41,17 @@ def test_a_part_answers_like_the_whole(scene) -> None:
         part.answers(parameters), whole[part.compiled.order], rtol=1e-5, atol=1e-6
     )
     assert seen.drawn.sum() == likelihood.drawn.sum(), "every drawn query is kept"
+
+
+def test_a_part_of_the_likelihood_is_laid_out_along_the_queries(scene) -> None:
+    ascent, likelihood, _ = scene
+    _, seen = glimpse(ascent, likelihood, np.random.default_rng(1), enough=1000)
+    assert seen._against.flags.c_contiguous, "a stride of one round makes steps ten times slower"
+
+
+def test_more_rounds_show_fewer_queries() -> None:
+    assert enough_queries(0) == enough_queries(50) == 1_000_000
+    assert enough_queries(500) == 100_000
 
 
 def test_the_gradient_is_right_on_average(scene) -> None:

@@ -92,6 +92,31 @@ class Workload:
         """Whether any query is a parity."""
         return bool(self.is_parity.any())
 
+    def sorted_terms(self) -> IntArray:
+        """The terms of each query in ascending order, a row a query, filled with −1 on the left."""
+        lengths = np.diff(self.start)
+        widest = int(lengths.max(initial=0))
+        matrix = np.full((len(self), widest), -1, dtype=np.int32)
+        row = np.repeat(np.arange(len(self)), lengths)
+        place = np.arange(len(self.terms)) - np.repeat(self.start[:-1], lengths)
+        matrix[row, place + np.repeat(widest - lengths, lengths)] = self.terms
+        matrix.sort(axis=1)
+        return matrix
+
+    def different(self) -> tuple[Offsets, Offsets]:
+        """The queries without repeats: the first place of each, and which of them each query is.
+
+        Queries are the same if their terms are, in whatever order.
+        """
+        matrix = np.column_stack([self.is_parity, self.sorted_terms()])
+        order = np.lexsort(matrix.T[::-1])
+        arranged = matrix[order]
+        new = np.ones(len(self), dtype=bool)
+        new[1:] = (arranged[1:] != arranged[:-1]).any(axis=1)
+        which = np.empty(len(self), dtype=np.int64)
+        which[order] = np.cumsum(new) - 1
+        return order[new], which
+
     def query(self, position: int) -> Query:
         """One query, as an object."""
         terms = self.terms[self.start[position] : self.start[position + 1]]

@@ -53,39 +53,30 @@ class CompiledWorkload:
         values[self.order] = arranged
         return values
 
-    def part(self, groups: Ints) -> tuple[CompiledWorkload, Ints]:
-        """Some groups as an arrangement of their own, and where its queries stand in this one."""
-        sizes = np.diff(self.group_start)[groups]
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        positions = np.repeat(self.group_start[groups] - start[:-1], sizes) + np.arange(start[-1])
+    def part(self, positions: Ints) -> CompiledWorkload:
+        """The queries at these positions, ascending, as an arrangement of their own."""
+        group = np.searchsorted(self.group_start, positions, side="right") - 1
+        groups, first = np.unique(group, return_index=True)
         lengths = np.diff(self.prefix_start)[groups]
         ends = np.concatenate([[0], np.cumsum(lengths)])
         terms = np.repeat(self.prefix_start[groups] - ends[:-1], lengths) + np.arange(ends[-1])
-        part = replace(
+        return replace(
             self,
             order=self.order[positions],
-            group_start=start,
+            group_start=np.append(first, len(positions)).astype(np.int64),
             prefix_start=ends,
             prefix=self.prefix[terms],
             last=self.last[positions],
             is_parity=self.is_parity[positions],
         )
-        return part, positions
 
     @classmethod
     def of(cls, workload: Workload) -> CompiledWorkload:
-        lengths = np.diff(workload.start)
-        widest = int(lengths.max())
-        shift = 2 * len(workload.literals)
-        # Terms as a matrix, filled on the left with −1: the last term is in the last column.
-        matrix = np.full((len(workload), widest), -1, dtype=np.int32)
-        column = widest - lengths
-        place = np.arange(len(workload.terms)) - np.repeat(workload.start[:-1], lengths)
-        row = np.repeat(np.arange(len(workload)), lengths)
-        matrix[row, place + np.repeat(column, lengths)] = workload.terms + shift * np.repeat(
-            workload.is_parity, lengths
+        # One order of terms for all queries makes more prefixes equal; the last term stands last.
+        matrix = workload.sorted_terms()
+        matrix[workload.is_parity] += np.where(
+            matrix[workload.is_parity] >= 0, np.int32(2 * len(workload.literals)), np.int32(0)
         )
-        matrix.sort(axis=1)  # one order of terms for all queries makes more prefixes equal
         order = np.lexsort(matrix.T[::-1])
         arranged = matrix[order]
         prefixes = arranged[:, :-1]

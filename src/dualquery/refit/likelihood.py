@@ -65,7 +65,8 @@ class Likelihood:
         part = Likelihood.__new__(Likelihood)
         part._prior = self._prior[positions] * scale
         part._place = self._place
-        part._against = self._against[: self.rounds, positions]
+        # Not by indexing: that would lay the rounds out side by side, and loops go along queries.
+        part._against = np.take(self._against[: self.rounds], positions, axis=1)
         part._temperatures = self._temperatures
         part._samples = self._samples
         part._pull = self._pull[positions]
