@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from dualquery.errors import QueryError
 from dualquery.privacy.accountants import zcdp
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events
+from dualquery.queries import Workload, parse
 from dualquery.queries.counting import Answers
 from dualquery.queries.generators import random_marginals
 from dualquery.schema import Schema
@@ -29,19 +31,40 @@ def test_laplace_scale_is_the_smaller_of_two_proofs() -> None:
 
 def test_noise_has_the_stated_scale(schema: Schema) -> None:
     workload = random_marginals(schema, 3, 4000)
+    different, _ = workload.different()
+    assert 100 < len(different) < 3900, "the schema is small: some queries are asked twice"
     rows = 10**9  # large, so that clipping does not matter
     answers = Answers(np.full(4000, rows // 2), rows)
-    made = {}
-    for kind in (Laplace, Gaussian):
+    made: dict[type, list[float]] = {Laplace: [], Gaussian: []}
+    for kind, seed in itertools.product(made, range(20)):
         fitted = kind.fit(
-            answers, workload, epsilon=0.7, delta=1e-5, generator=np.random.default_rng(3)
+            answers, workload, epsilon=0.7, delta=1e-5, generator=np.random.default_rng(seed)
         )
-        made[kind] = rows * (fitted.answers(workload) - 0.5)
+        made[kind].extend(rows * (fitted.answers(workload)[different] - 0.5))
         assert not fitted.privacy.private
         assert fitted.privacy.epsilon == 0.7
-    assert made[Gaussian].std() == pytest.approx(math.sqrt(4000) / mu_of(0.7, 1e-5), rel=0.05)
-    scale, _ = laplace_scale(4000, 0.7, 1e-5)
-    assert made[Laplace].std() == pytest.approx(math.sqrt(2) * scale, rel=0.07)
+    expected = math.sqrt(len(different)) / mu_of(0.7, 1e-5)
+    assert np.std(made[Gaussian]) == pytest.approx(expected, rel=0.05)
+    scale, _ = laplace_scale(len(different), 0.7, 1e-5)
+    assert np.std(made[Laplace]) == pytest.approx(math.sqrt(2) * scale, rel=0.07)
+
+
+def test_a_query_asked_twice_is_measured_once(schema: Schema) -> None:
+    texts = ["smoker=1 & sex=Male", "sex=Male", "sex=Male & smoker=1", "parity(smoker, sex=Male)"]
+    workload = Workload.of([parse(text, schema) for text in texts], schema)
+    answers = Answers(np.array([30, 50, 30, 60]), 100)
+    for kind in (Laplace, Gaussian):
+        noise = np.random.default_rng(0)
+        fitted = kind.fit(answers, workload, epsilon=1.0, delta=1e-3, generator=noise)
+        found = fitted.answers(workload)
+        assert found[0] == found[2]
+        assert len(set(found.tolist())) == 3
+        three = workload.take(np.array([0, 1, 3]))
+        once = kind.fit(
+            Answers(answers.counts[[0, 1, 3]], 100), three,
+            epsilon=1.0, delta=1e-3, generator=np.random.default_rng(0),
+        )  # fmt: skip
+        assert once.scale == fitted.scale
 
 
 def test_other_workloads_are_refused(schema: Schema) -> None:

@@ -7,9 +7,9 @@ workload they were fitted on and nothing else, and their error grows with the nu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dualquery.baselines.baseline import FLOATING, Cost, Floats
 from dualquery.errors import QueryError
@@ -21,9 +21,10 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.counting import Answers
 from dualquery.queries.workload import Workload
 
-# Whether a record is replaced, added or removed, a count moves by at most one: so does each of the
-# m counts, an L1 distance of m and an L2 distance of √m, and no smaller bound holds for every
-# workload. The size of the table is public either way, because the answers are shares of it.
+# Replacing a record moves each count by at most one, so m different queries are an L1 distance of m
+# and an L2 distance of √m apart, and no smaller bound holds for every workload. A query that is
+# asked twice is measured once. Answers are shares of the table, so its size must be public:
+# neighbours replace one record.
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +47,9 @@ class _Noisy:
             )
         return self.noisy
 
-    @classmethod
-    def _made(
-        cls, answers: Answers, workload: Workload, noise: Floats, scale: float, cost: Cost
-    ) -> Self:
-        noisy = np.clip((answers.counts + noise) / answers.rows, 0.0, 1.0)
-        return cls(noisy, workload.fingerprint, scale, cost)
-
 
 class Laplace(_Noisy):
-    """Laplace noise on every count.
+    """Laplace noise on the count of every different query.
 
     Guarantee: noise of scale b makes one count (1/b)-private. Over m counts that is ε = m/b, and
     for δ > 0 also ρ = m/(2b²) zero-concentrated, which allows far less noise where m is large;
@@ -75,19 +69,20 @@ class Laplace(_Noisy):
         epsilon: float,
         delta: float,
         generator: np.random.Generator,
-        neighbours: Neighbours = Neighbours.REPLACE_ONE,
     ) -> Laplace:
-        scale, proof = laplace_scale(len(workload), epsilon, delta)
-        noise = generator.laplace(0.0, scale, len(workload))
+        first, which = workload.different()
+        scale, proof = laplace_scale(len(first), epsilon, delta)
+        noise = generator.laplace(0.0, scale, len(first))
         cost = Cost(
-            epsilon, 0.0 if proof == "sum" else delta, neighbours, f"Laplace noise, {proof}",
-            FLOATING,
+            epsilon, 0.0 if proof == "sum" else delta, Neighbours.REPLACE_ONE,
+            f"Laplace noise, {proof}", FLOATING,
         )  # fmt: skip
-        return cls._made(answers, workload, noise, scale, cost)
+        shares = _shares(answers, first, noise)
+        return cls(shares[which], workload.fingerprint, scale, cost)
 
 
 class Gaussian(_Noisy):
-    """Gaussian noise on every count.
+    """Gaussian noise on the count of every different query.
 
     Guarantee: the counts of neighbours are at most √m apart, so noise of standard deviation √m/μ
     is μ-Gaussian-private, with μ the largest that (ε, δ) allows.
@@ -106,16 +101,21 @@ class Gaussian(_Noisy):
         epsilon: float,
         delta: float,
         generator: np.random.Generator,
-        neighbours: Neighbours = Neighbours.REPLACE_ONE,
     ) -> Gaussian:
-        scale = float(np.sqrt(len(workload))) / mu_of(epsilon, delta)
-        noise = generator.normal(0.0, scale, len(workload))
-        cost = Cost(epsilon, delta, neighbours, "Gaussian noise", FLOATING)
-        return cls._made(answers, workload, noise, scale, cost)
+        first, which = workload.different()
+        scale = float(np.sqrt(len(first))) / mu_of(epsilon, delta)
+        noise = generator.normal(0.0, scale, len(first))
+        cost = Cost(epsilon, delta, Neighbours.REPLACE_ONE, "Gaussian noise", FLOATING)
+        shares = _shares(answers, first, noise)
+        return cls(shares[which], workload.fingerprint, scale, cost)
+
+
+def _shares(answers: Answers, chosen: npt.NDArray[np.int64], noise: Floats) -> Floats:
+    return np.clip((answers.counts[chosen] + noise) / answers.rows, 0.0, 1.0)
 
 
 def laplace_scale(queries: int, epsilon: float, delta: float) -> tuple[float, str]:
-    """The smallest scale that (ε, δ) allows for so many counts, and the proof it rests on."""
+    """The smaller of the scales that two proofs allow for so many counts, and which proof it is."""
     from scipy.optimize import brentq
 
     pure = queries / positive("epsilon", epsilon)
