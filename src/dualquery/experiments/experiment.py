@@ -9,8 +9,8 @@ from pathlib import Path
 from dualquery.errors import ParameterError, TableError
 from dualquery.experiments.bench import Bench
 from dualquery.experiments.series import DATA_FREE, Game, Progress, Spend, run
+from dualquery.experiments.state import state_of_code
 from dualquery.experiments.store import Row, Store
-from dualquery.version import __version__
 
 DELTA = 1e-3
 
@@ -73,7 +73,7 @@ class Task:
             **self.key,
             **outcome.cells(bench.truth),
             "counting_seconds": bench.counting_seconds,
-            "version": __version__,
+            "version": state_of_code(),
         }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dualquery.errors import UnavailableError
 from dualquery.experiments.experiment import Panel
-from dualquery.experiments.series import LABELS
+from dualquery.experiments.series import DATA_FREE, LABELS
 from dualquery.experiments.store import Row, where
 
 WORDS = {
@@ -26,11 +26,9 @@ DASHED = ("zeros", "uniform", "independent", "laplace", "gaussian", "mwem", "mwe
 def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
     """One diagram on given axes: the mean of the runs and their spread; of times the least."""
     chosen = where(rows, **panel.select)
-    names = [n for n in LABELS if any(row[panel.line] == n for row in chosen)]
-    if panel.line != "series":
-        names = list(dict.fromkeys(row[panel.line] for row in chosen))
-    for place, name in enumerate(names):
-        points = _points(where(chosen, **{panel.line: name}), panel)
+    lines = _lines(chosen, panel)
+    for place, ((name, suffix), runs) in enumerate(lines.items()):
+        points = _points(runs, panel)
         if not points:
             continue
         x, low, middle, high = (list(column) for column in zip(*points, strict=True))
@@ -38,7 +36,7 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
         style: dict[str, Any] = {
             "color": colour(list(LABELS).index(name) if panel.line == "series" else place),
             "linestyle": "--" if dashed else "-",
-            "label": LABELS.get(name, name) if panel.line == "series" else name,
+            "label": (LABELS.get(name, name) if panel.line == "series" else name) + suffix,
         }
         ax.plot(x, middle, marker="." if dashed else "o", markersize=4, linewidth=1.4, **style)
         ax.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
@@ -50,6 +48,24 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
     ax.set_ylabel(WORDS[panel.y])
     ax.set_title(panel.title, fontsize=10)
     ax.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
+
+
+def _lines(rows: Sequence[Row], panel: Panel) -> dict[tuple[str, str], list[Row]]:
+    """The rows of each line, by its name and what the legend adds to it.
+
+    Where ε is not what the diagram goes along, and there are several, each has lines of its own.
+    """
+    names = list(dict.fromkeys(row[panel.line] for row in rows))
+    if panel.line == "series":
+        names.sort(key=list(LABELS).index)
+    several = panel.x != "epsilon" and len({row["epsilon"] for row in rows}) > 1
+    lines: dict[tuple[str, str], list[Row]] = {}
+    for name in names:
+        for row in where(rows, **{panel.line: name}):
+            free = row["series"] in DATA_FREE
+            suffix = f", ε = {row['epsilon']}" if several and not free else ""
+            lines.setdefault((name, suffix), []).append(row)
+    return lines
 
 
 def colour(place: int) -> str:

@@ -176,6 +176,7 @@ def fit_estimator(
         delta=spend.delta,
         accountant=spend.accountant,
         seed=seed,
+        errors=False,  # a rehearsal would be timed, and changes no answer
         **settings,
     )
     made = job.fit(

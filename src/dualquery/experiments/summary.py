@@ -102,8 +102,8 @@ def means_table(rows: Sequence[Row]) -> str:
         rounds = mean(found, "rounds")
         lines.append(
             f"| {data} | {int(bits):,} | {int(queries):,} | {epsilon} | {delta} | "
-            f"{LABELS.get(series, series)} | {accountant} | "
-            f"{'' if rounds != rounds else round(rounds)} | {len(found)} | "
+            f"{LABELS.get(series, series)} | {accountant if rounds == rounds else ''} | "
+            f"{round(rounds) if rounds == rounds else ''} | {len(found)} | "
             f"{mean(found, 'max_error'):.4f} | {mean(found, 'average_error'):.5f} | "
             f"{fastest(found):.1f} |"
         )

@@ -1,0 +1,20 @@
+"""Which state of the code made a run: a seed repeats a run only with the code that made it."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import dualquery
+from dualquery.version import __version__
+
+
+@cache
+def state_of_code() -> str:
+    """The version, and the first digits of a hash over the package's sources."""
+    root = Path(dualquery.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:8]}"
