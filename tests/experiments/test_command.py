@@ -35,7 +35,7 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
     assert len(rows) == 1 + 3 * 2
     assert call(monkeypatch, "report", "--quick", "--out", tmp_path) == 0
     text = (tmp_path / "quick.md").read_text()
-    assert "## Every number the paper states" in text
+    assert "## What the paper states" in text
     assert "attributes-quick:" in text
 
 

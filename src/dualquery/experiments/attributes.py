@@ -15,12 +15,13 @@ from dualquery.experiments.experiment import (
     tasks_by_epsilon,
 )
 from dualquery.experiments.series import BASELINES, Game
-from dualquery.experiments.store import Row, fastest, mean, where
+from dualquery.experiments.store import Row, fastest, mean, of_workload, where, with_queries
 
 WIDTHS = (50, 200, 1_000, 4_000, 16_000, 64_000, 256_000, 512_000)
 QUICK_WIDTHS = (50, 1_000)
 ROWS, QUICK_ROWS = 100_000, 20_000
 ETA = 0.4
+QUERIES, QUICK_QUERIES = 100_000, 5_000
 FEWEST, MOST = 200, 50_000
 SERIES = ("paper", "paper-gaussian", "refit", "model", *BASELINES)
 
@@ -36,7 +37,7 @@ def samples_for(width: int) -> int:
 
 def tasks(options: Options) -> Iterator[Task]:
     latest = Latest()
-    queries = options.queries_or(100_000, 5_000)
+    queries = options.queries_or(QUERIES, QUICK_QUERIES)
     rows = QUICK_ROWS if options.quick else ROWS
     for width in QUICK_WIDTHS if options.quick else WIDTHS:
 
@@ -59,85 +60,119 @@ def tasks(options: Options) -> Iterator[Task]:
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:
+    select = of_workload(rows, QUERIES, QUICK_QUERIES)
     return [
-        Panel("average error", "bits", "average_error", {}, log_x=True),
-        Panel("max error", "bits", "max_error", {}, log_x=True),
-        Panel("seconds without counting", "bits", "seconds", {}, log_x=True),
+        Panel("average error", "bits", "average_error", select, log_x=True),
+        Panel("max error", "bits", "max_error", select, log_x=True),
+        Panel("seconds without counting", "bits", "seconds", select, log_x=True),
     ]
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    made: list[Claim] = []
-    paper = where(rows, series="paper")
+    rows = where(with_queries(rows, QUERIES, QUICK_QUERIES), epsilon=1.0)
     wide = [row for row in rows if int(row["bits"]) >= 1000]
     zeros, uniform = where(wide, series="zeros"), where(wide, series="uniform")
+    paper = where(rows, series="paper")
+    made: list[Claim] = []
     if zeros and uniform:
-        value = mean(zeros, "average_error")
-        made.append(
-            Claim(
-                "average error of the zeros data set on biased data, d ≥ 1000",
-                "7/32 = 0.219",
-                f"{value:.3f}",
-                abs(value - 7 / 32) <= 0.01,
-            )
-        )
-        value = mean(uniform, "average_error")
-        made.append(
-            Claim(
-                "average error of the uniform data set on biased data, d ≥ 1000",
-                "0.11",
-                f"{value:.3f}",
-                abs(value - 0.11) <= 0.005,
-                "the closed form printed beside it evaluates to 0.146; the expectation is 0.110",
-            )
-        )
-        for name, found, least in (("zeros", zeros, 0.98), ("uniform", uniform, 0.85)):
-            values = [row.number("max_error") for row in found]
-            agrees = min(values) > least
-            made.append(
-                Claim(
-                    f"max error of the {name} data set on biased data",
-                    f"above {least}",
-                    f"{min(values):.3f} to {max(values):.3f}",
-                    agrees,
-                    "" if agrees else "an extreme over random queries, and near its limit of 7/8",
-                )
-            )
+        made.extend(_baselines(zeros, uniform))
     if paper:
-        errors = {w: mean(where(paper, bits=w), "average_error") for w in _widths(paper)}
-        seconds = {w: fastest(where(paper, bits=w)) for w in _widths(paper)}
-        overall = sum(errors.values()) / len(errors)
-        widest = max(errors)
+        made.extend(_algorithm(paper))
+    if paper and zeros and uniform:
+        made.append(_ahead(paper, where(rows, series="zeros") + where(rows, series="uniform")))
+    return made
+
+
+def _baselines(zeros: Sequence[Row], uniform: Sequence[Row]) -> list[Claim]:
+    averages = [mean(found, "average_error") for found in (zeros, uniform)]
+    made = [
+        Claim(
+            "average error of the zeros data set on biased data, d ≥ 1000",
+            "7/32 = 0.219",
+            f"{averages[0]:.3f}",
+            abs(averages[0] - 7 / 32) <= 0.01,
+        ),
+        Claim(
+            "average error of the uniform data set on biased data, d ≥ 1000",
+            "0.11",
+            f"{averages[1]:.3f}",
+            abs(averages[1] - 0.11) <= 0.005,
+            "the closed form printed beside it evaluates to 0.146; the expectation is 0.110",
+        ),
+    ]
+    for name, found, least in (("zeros", zeros, 0.98), ("uniform", uniform, 0.85)):
+        values = [row.number("max_error") for row in found]
+        agrees = min(values) > least
         made.append(
             Claim(
-                "average error of the algorithm on biased data",
-                "8%",
-                f"{100 * min(errors.values()):.1f}% to {100 * max(errors.values()):.1f}%, "
-                f"{100 * overall:.1f}% over all widths",
-                abs(max(errors.values()) - 0.08) <= 0.015,
-                "8% at the widest tables; narrow ones allow more rounds and do better",
+                f"max error of the {name} data set on biased data",
+                f"above {least}",
+                f"{min(values):.3f} to {max(values):.3f}",
+                agrees,
+                "" if agrees else "an extreme over random queries, and near its limit of 7/8",
             )
         )
+    return made
+
+
+def _algorithm(paper: Sequence[Row]) -> list[Claim]:
+    errors = {w: mean(where(paper, bits=w), "average_error") for w in _widths(paper)}
+    seconds = {w: fastest(where(paper, bits=w)) for w in _widths(paper)}
+    overall = sum(errors.values()) / len(errors)
+    nearest = min(errors, key=lambda width: abs(errors[width] - 0.08))
+    widest = max(errors)
+    agrees = abs(overall - 0.08) <= 0.015
+    made = [
+        Claim(
+            "average error of the algorithm on biased data",
+            "8%",
+            f"{100 * errors[min(errors)]:.1f}% at {min(errors)} attributes to "
+            f"{100 * errors[widest]:.1f}% at {widest:,}, {100 * overall:.1f}% over all widths",
+            agrees,
+            ""
+            if agrees
+            else f"8% is the error at about {nearest:,} attributes ({100 * errors[nearest]:.1f}%); "
+            "narrower tables allow more rounds and do better, and the paper does not say at which "
+            "widths it has 8%",
+        ),
+        Claim(
+            "time without counting, averaged over the widths",
+            "10 minutes",
+            f"{sum(seconds.values()) / len(seconds):.1f} s",
+            None,
+            "another machine, another solver",
+        ),
+    ]
+    if widest == WIDTHS[-1]:
         made.append(
             Claim(
-                "time without counting, averaged over the widths",
-                "10 minutes",
-                f"{sum(seconds.values()) / len(seconds):.1f} s",
+                "512,000 attributes",
+                "about 30 minutes on top of counting",
+                f"{seconds[widest]:.0f} s",
                 None,
                 "another machine, another solver",
             )
         )
-        if widest == WIDTHS[-1]:
-            made.append(
-                Claim(
-                    "512,000 attributes",
-                    "about 30 minutes on top of counting",
-                    f"{seconds[widest]:.0f} s",
-                    None,
-                    "another machine, another solver",
-                )
-            )
     return made
+
+
+def _ahead(paper: Sequence[Row], simple: Sequence[Row]) -> Claim:
+    """Whether the algorithm beats both data-free tables at every width, in both errors."""
+    worst = {
+        column: max(
+            mean(where(paper, bits=w), column)
+            / min(row.number(column) for row in where(simple, bits=w))
+            for w in _widths(paper)
+        )
+        for column in ("max_error", "average_error")
+    }
+    return Claim(
+        "better than zeros and uniform on biased data",
+        "both errors",
+        f"at all widths at most {worst['max_error']:.2f} of their max error and "
+        f"{worst['average_error']:.2f} of their average error",
+        max(worst.values()) < 1.0,
+    )
 
 
 def _widths(rows: Sequence[Row]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,7 +132,7 @@ class Panel:
     title: str
     x: str
     y: str
-    select: dict[str, object]
+    select: Mapping[str, object]
     log_x: bool = False
     log_y: bool = True
     line: str = "series"

@@ -60,10 +60,13 @@ def write_page(out: Path, *, quick: bool = False) -> Path:
         [
             "# The paper's experiments, run again",
             "Made by `dualquery experiment report` from the CSV files beside this page. Runs are "
-            "seeded, so that they can be repeated: they are NOT PRIVATE, and on public data they "
-            "need not be. Errors are means over the runs, times those of the fastest run, because "
-            "other work may share the machine. How to make them: [reproducing](../reproducing.md).",
-            "## Every number the paper states",
+            "seeded, so that they can be repeated with the code that made them, which `version` in "
+            "the files names: they are NOT PRIVATE, and on public data they need not be. Errors "
+            "are means over the runs, times those of the fastest run, because other work may share "
+            "the machine; they leave out counting, but for independent marginals, which count for "
+            "themselves. How to make them, and where they depart from the paper: "
+            "[reproducing](../reproducing.md).",
+            "## What the paper states",
             claims_table(claims),
             "## What the package adds at ε = 1",
             "Max and average error, each the mean of the runs: the paper's algorithm under its own "
@@ -97,6 +100,15 @@ def data_claims() -> list[Claim]:
                 "" if len(schema) == attributes else "235 bits include the class, income",
             )
         )
+    made.append(
+        Claim(
+            "Netflix: records, binary attributes",
+            "480,189, 17,770",
+            "{:,}, {:,}".format(*size_of("ratings")),
+            None,
+            "an invented table of the same size: the prize's was withdrawn by its publisher",
+        )
+    )
     return made
 
 

@@ -120,6 +120,22 @@ def where(rows: Sequence[Row], **wanted: object) -> list[Row]:
     return [row for row in rows if all(row[name] == text for name, text in texts.items())]
 
 
+def with_queries(rows: Sequence[Row], *counts: int) -> list[Row]:
+    """The rows with the first of these numbers of queries that there are any with, else the most.
+
+    Claims and figures are about one workload; further ones may be stored in the same file.
+    """
+    stored = sorted({int(row["queries"]) for row in rows}, reverse=True)
+    chosen = next((count for count in (*counts, *stored) if count in stored), None)
+    return where(rows, queries=chosen)
+
+
+def of_workload(rows: Sequence[Row], *counts: int) -> dict[str, object]:
+    """What selects the rows that `with_queries` gives."""
+    found = with_queries(rows, *counts)
+    return {"queries": found[0]["queries"]} if found else {}
+
+
 def _read(path: Path) -> Iterator[Row]:
     text = path.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
