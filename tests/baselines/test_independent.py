@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from dualquery.baselines.independent import Independent, one_way_counts
 from dualquery.encoding import OutOfDomain
+from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.queries.generators import random_marginals
-from dualquery.schema import Schema
+from dualquery.schema import Attribute, Schema
 from dualquery.table import open_table
 
 
@@ -34,3 +37,21 @@ def test_with_much_budget_one_way_marginals_are_exact(rows: pa.Table, schema: Sc
 
     counted = count(Records.pack(open_table(rows), schema, workload.literals), workload)
     assert made.answers(workload) == pytest.approx(counted.counts / 1000, abs=2e-3)
+
+
+@pytest.mark.parametrize(("neighbours", "moved"), [("replace-one", 2), ("add-remove", 1)])
+def test_noise_has_the_stated_scale(neighbours: str, moved: int) -> None:
+    # Cells that hold nothing show their noise where it is positive, which is half of the time.
+    width, many = 400, 50_000
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(width)))
+    table = open_table(pa.table(dict.fromkeys(schema.names, np.zeros(many, dtype=np.int8))))
+    kept: list[float] = []
+    for seed in range(5):
+        made = Independent.fit(
+            table, schema, epsilon=0.5, delta=1e-6,
+            neighbours=Neighbours(neighbours), generator=np.random.default_rng(seed),
+        )  # fmt: skip
+        kept.extend(made.shares[1::2] * many)
+    spread = math.sqrt(moved * width) / mu_of(0.5, 1e-6)
+    assert np.mean(np.array(kept) > 0) == pytest.approx(0.5, abs=0.05)
+    assert math.sqrt(2.0 * np.mean(np.square(kept))) == pytest.approx(spread, rel=0.08)

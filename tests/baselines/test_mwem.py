@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
 
-from dualquery.baselines.mwem import IMPROVED, Chooser, Mwem, Rates, Settings, Weights
-from dualquery.baselines.universe import OnUniverse
+from dualquery.baselines.mwem import IMPROVED, Measurements, Mwem, Rates, Settings, Weights
+from dualquery.baselines.universe import ARRAYS, OnUniverse
 from dualquery.errors import ParameterError
 from dualquery.privacy.neighbours import rounding_charge
 from dualquery.privacy.sources import SeededSource, SystemSource
@@ -40,27 +42,32 @@ def counts_of(table: tuple[int, ...]) -> Answers:
     return Answers(counts.astype(np.int64), ROWS)
 
 
-def log_transcripts(table: tuple[int, ...], choice: float, scale: float) -> np.ndarray:
+def log_noise(away: np.ndarray, scale: float) -> np.ndarray:
+    """Log-probability of discrete Laplace noise of these sizes."""
+    shrink = math.exp(-1.0 / scale)
+    return math.log((1.0 - shrink) / (1.0 + shrink)) - np.abs(away) / scale
+
+
+def log_transcripts(table: tuple[int, ...], rates: Rates, settings: Settings) -> np.ndarray:
     """Log-probability of every (query, measurement, query, measurement)."""
     answers = counts_of(table)
-    chooser, queries = Chooser(answers, choice), OnUniverse(ASKED)
+    private, queries = Measurements(answers, rates), OnUniverse(ASKED)
     every = np.arange(len(ASKED))
-    shrink = math.exp(-1.0 / scale)
 
-    def choices(state: Weights) -> np.ndarray:
-        logs = log_weights(chooser.weigh(queries.answers(state.distribution), every))[::2]
+    def choices(state: Weights, allowed: np.ndarray) -> np.ndarray:
+        logs = log_weights(private.weigh(queries.answers(state.distribution), allowed))[::2]
         return logs - np.logaddexp.reduce(logs)
 
     def noise(query: int) -> np.ndarray:
-        away = np.abs(MEASURED - answers.counts[query])
-        return math.log((1.0 - shrink) / (1.0 + shrink)) - away / scale
+        return log_noise(MEASURED - answers.counts[query], rates.scale)
 
     start = Weights.uniform(ASKED)
     found = []
-    for first, chance in enumerate(choices(start)):
+    for first, chance in enumerate(choices(start, every)):
+        allowed = every if settings.repeats else every[every != first]
         for measured, likely in zip(MEASURED, noise(first), strict=True):
-            state = start.learn(first, measured / ROWS, queries, TWO_ROUNDS.passes)
-            for second, further in enumerate(choices(state)):
+            state = start.learn(first, measured / ROWS, queries, settings.passes)
+            for second, further in zip(allowed, choices(state, allowed), strict=True):
                 found.append(chance + likely + further + noise(second))
     return np.concatenate(found)
 
@@ -74,25 +81,45 @@ def neighbours() -> list[tuple[int, int]]:
     ]
 
 
-def worst_loss(choice: float, scale: float) -> float:
-    logs = [log_transcripts(table, choice, scale) for table in TABLES]
+def worst_loss(rates: Rates, settings: Settings = TWO_ROUNDS) -> float:
+    logs = [log_transcripts(table, rates, settings) for table in TABLES]
     return max(float(np.max(logs[i] - logs[j])) for i, j in neighbours())
 
 
 EPSILON = 8.0  # large, so that the normaliser of a choice moves little: close to the bound
 
 
-def test_no_transcript_tells_neighbours_apart_by_more_than_stated() -> None:
-    rates = Rates.of(EPSILON, ROWS, TWO_ROUNDS)
-    assert rates.epsilon <= EPSILON * (1.0 + 1e-12)
-    worst = worst_loss(rates.choice, rates.scale)
-    assert 0.75 * rates.epsilon <= worst <= rates.epsilon * (1.0 + 1e-9)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TWO_ROUNDS,
+        Settings(rounds=2, share=0.2),
+        Settings(rounds=2, share=0.8),
+        replace(IMPROVED, rounds=2, passes=2),
+    ],
+    ids=["published", "little for the choice", "much for the choice", "improved"],
+)
+def test_no_transcript_tells_neighbours_apart_by_more_than_stated(settings: Settings) -> None:
+    rates = Rates.of(EPSILON, ROWS, settings)
+    assert EPSILON * (1.0 - 1e-6) <= rates.epsilon <= EPSILON * (1.0 + 1e-12)
+    worst = worst_loss(rates, settings)
+    assert 0.6 * rates.epsilon <= worst <= rates.epsilon * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_the_cost_is_the_sum_of_what_the_rounds_cost(share: float) -> None:
+    rates = Rates.of(1.5, 1000, Settings(rounds=7, share=share))
+    each = 1.5 / 7
+    assert 1.0 / rates.scale == pytest.approx((1.0 - share) * each, rel=1e-4)
+    range_of_choice = 2.0 * rates.choice + float(rounding_charge(share * each / 2.0 * 1000))
+    assert rates.epsilon == pytest.approx(7 * (range_of_choice + 1.0 / rates.scale), rel=1e-12)
 
 
 @pytest.mark.parametrize(("choice", "scale"), [(2.0, 1.0), (1.0, 0.5)])
 def test_mistakes_of_a_factor_of_two_are_caught(choice: float, scale: float) -> None:
     rates = Rates.of(EPSILON, ROWS, TWO_ROUNDS)
-    assert worst_loss(choice * rates.choice, scale * rates.scale) > 1.05 * rates.epsilon
+    wrong = replace(rates, choice=choice * rates.choice, scale=scale * rates.scale)
+    assert worst_loss(wrong) > 1.05 * rates.epsilon
 
 
 def test_the_range_of_a_choice_is_exactly_what_is_charged() -> None:
@@ -102,20 +129,43 @@ def test_the_range_of_a_choice_is_exactly_what_is_charged() -> None:
     widest = 0.0
     for played in np.random.default_rng(0).random((20, len(ASKED))).round():
         logs = [
-            log_weights(Chooser(counts_of(t), rates.choice).weigh(played, every))[::2]
-            for t in TABLES
+            log_weights(Measurements(counts_of(t), rates).weigh(played, every))[::2] for t in TABLES
         ]
         widest = max(widest, *(float(np.ptp(logs[i] - logs[j])) for i, j in neighbours()))
     assert 2.0 * rates.choice * (1.0 - 1e-9) <= widest <= charged
 
 
+def test_a_fit_chooses_and_measures_with_the_stated_chances() -> None:
+    """The whole algorithm, run many times: what it gives away follows the enumerated law."""
+    answers, settings = counts_of((0, 3, 3)), Settings(rounds=1, share=0.7)
+    rates = Rates.of(6.0, ROWS, settings)
+    private, every = Measurements(answers, rates), np.arange(len(ASKED))
+    uniform = OnUniverse(ASKED).answers(Weights.uniform(ASKED).distribution)
+    expected = np.exp(rates.choice * np.abs(answers.counts - ROWS * uniform))
+    chances = np.exp(log_weights(private.weigh(uniform, every))[::2])
+    np.testing.assert_allclose(chances / chances.sum(), expected / expected.sum(), rtol=1e-6)
+    runs = 3000
+    given = [
+        Mwem.fit(
+            answers, ASKED, epsilon=6.0, source=SeededSource(seed), settings=settings
+        ).measured[0]
+        for seed in range(runs)
+    ]
+    chosen = np.bincount([query for query, _ in given], minlength=len(ASKED)) / runs
+    np.testing.assert_allclose(chosen, expected / expected.sum(), atol=0.035)
+    noise = np.array([round(ROWS * share) - answers.counts[query] for query, share in given])
+    sizes = np.arange(-3, 4)
+    seen = np.array([(noise == size).mean() for size in sizes])
+    np.testing.assert_allclose(seen, np.exp(log_noise(sizes, rates.scale)), atol=0.035)
+
+
 def test_the_choice_is_drawn_as_it_is_weighed() -> None:
     answers = Answers(np.array([0, 3, 5]), 10)
-    chooser = Chooser(answers, 0.3)
+    private = Measurements(answers, Rates(0.3, 1.0, 1.0))
     played = np.array([0.5, 0.3, 0.1])
     expected = np.exp(0.3 * np.abs(answers.counts - 10 * played))
     source = SeededSource(3)
-    drawn = [chooser.choose(played, np.arange(3), source) for _ in range(6000)]
+    drawn = [private.choose(played, np.arange(3), source) for _ in range(6000)]
     found = np.bincount(drawn, minlength=3) / len(drawn)
     np.testing.assert_allclose(found, expected / expected.sum(), atol=0.025)
 
@@ -229,8 +279,40 @@ def test_settings_out_of_range_are_refused(bad: dict[str, object]) -> None:
 
 
 def test_without_repeats_no_query_is_measured_twice() -> None:
-    _, workload, answers = wide(5, 200, 30)
-    settings = Settings(rounds=20, repeats=False)
+    _, workload, answers = wide(5, 200, 60)
+    _, which = workload.different()
+    assert 30 < len(set(which)) < 60, "some are asked twice"
+    settings = Settings(rounds=25, repeats=False)
     fitted = Mwem.fit(answers, workload, epsilon=50.0, source=SeededSource(0), settings=settings)
+    chosen = [int(which[query]) for query, _ in fitted.measured]
+    assert len(set(chosen)) == len(chosen) == 25
+
+
+def test_when_all_queries_were_measured_they_are_measured_again() -> None:
+    settings = Settings(rounds=7, repeats=False)
+    fitted = Mwem.fit(
+        counts_of((0, 1, 3)), ASKED, epsilon=5.0, source=SeededSource(0), settings=settings
+    )
     chosen = [query for query, _ in fitted.measured]
-    assert len(set(chosen)) == len(chosen) == 20
+    assert sorted(chosen[:3]) == sorted(chosen[3:6]) == [0, 1, 2]
+
+
+def test_memory_stays_below_what_is_asked_for() -> None:
+    _, workload, answers = wide(14, 50, 2000)
+    OnUniverse(workload)  # whatever is imported on first use
+    tracemalloc.start()
+    try:
+        Mwem.fit(
+            answers, workload, epsilon=1.0, source=SeededSource(0), settings=Settings(rounds=1)
+        )
+        small = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        _, wider, counted = wide(18, 50, 2000)
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        Mwem.fit(counted, wider, epsilon=1.0, source=SeededSource(0), settings=Settings(rounds=2))
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    # What does not grow with the universe is the same for both.
+    assert peak - small <= 8 * ARRAYS * 2**18

@@ -38,8 +38,8 @@ class Settings:
     over all measurements so far, that many times a round (published: the newest, once);
     `output` "last" answers from the last distribution; the published average is over those that
     queries were chosen against, A_0 to A_{T−1}, which is what its theorem bounds;
-    `repeats` False measures no query twice; `share` is the part of a round's budget that the
-    choice of the query takes (published: half).
+    `repeats` False measures no query twice while there are others; `share` is the part of a
+    round's budget that the choice of the query takes (published: half).
     """
 
     rounds: int = 15
@@ -88,32 +88,38 @@ class Rates:
         return cls(choice, scale, spent)
 
 
-class Chooser:
-    """The exponential mechanism over the queries, on the package's exact draw.
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """The part of MWEM that reads the table: all else is computed from what this gives away.
 
-    That draw is over queries and negations with opposite exponents. With the exponents
-    choice·|score| ≥ 0, a draw that is no negation is query q with probability proportional to
-    exp(choice·|score|), exactly; negations are drawn less than half the time, and drawn again.
+    A query is chosen by the exponential mechanism, on the package's exact draw. That draw is over
+    queries and negations with opposite exponents. With the exponents choice·|score| ≥ 0, a draw
+    that is no negation is query q with probability proportional to exp(choice·|score|), exactly;
+    negations are drawn less than half the time, and drawn again.
     """
 
-    def __init__(self, answers: Answers, choice: float) -> None:
-        self._answers = answers
-        self._choice = choice
+    table: Answers
+    rates: Rates
 
     def weigh(self, played: Floats, allowed: Positions) -> Shard:
         """The exponents of the allowed queries, given what the distribution answers."""
-        rows = self._answers.rows
-        modelled = rows * np.clip(played[allowed], 0.0, 1.0)
+        modelled = self.table.rows * np.clip(played[allowed], 0.0, 1.0)
         shard = Shard(len(allowed))
-        shard.exponents[:] = self._choice * np.abs(self._answers.counts[allowed] - modelled)
+        shard.exponents[:] = self.rates.choice * np.abs(self.table.counts[allowed] - modelled)
         return shard
 
     def choose(self, played: Floats, allowed: Positions, source: RandomSource) -> int:
+        """A query that the distribution answers badly."""
         shard = self.weigh(played, allowed)
         while True:
             drawn = draw(shard, 1, source)
             if not drawn.negated[0]:
                 return int(allowed[drawn.queries[0]])
+
+    def measure(self, query: int, source: RandomSource) -> float:
+        """The noisy count of a query, as a share of the table."""
+        noise = discrete_laplace(self.rates.scale, source)
+        return (int(self.table.counts[query]) + noise) / self.table.rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,19 +202,20 @@ class Mwem:
         settings = settings or Settings()
         require_memory(workload.schema, memory)
         rates = Rates.of(epsilon, answers.rows, settings)
-        chooser = Chooser(answers, rates.choice)
+        private = Measurements(answers, rates)
         queries = OnUniverse(workload)
         state = Weights.uniform(workload)
         total = np.zeros_like(state.distribution)
-        allowed = np.arange(len(workload))
+        every = allowed = np.arange(len(workload))
+        _, which = workload.different()
         for number in range(settings.rounds):
             here = source.for_round(number)
             total += state.distribution
-            query = chooser.choose(queries.answers(state.distribution), allowed, here)
-            noisy = int(answers.counts[query]) + discrete_laplace(rates.scale, here)
-            state = state.learn(query, noisy / answers.rows, queries, settings.passes)
-            if not settings.repeats and len(allowed) > 1:
-                allowed = allowed[allowed != query]
+            query = private.choose(queries.answers(state.distribution), allowed, here)
+            state = state.learn(query, private.measure(query, here), queries, settings.passes)
+            if not settings.repeats:
+                others = allowed[which[allowed] != which[query]]
+                allowed = others if len(others) else every
             observer(number + 1, settings.rounds)
         distribution = state.distribution if settings.output == "last" else total / total.sum()
         cost = Cost(

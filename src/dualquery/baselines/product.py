@@ -31,13 +31,20 @@ def product_answers(workload: Workload, probability: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Zeros:
-    """The table in which every bit of every record is off; it costs no privacy."""
+    """The table in which every bit of every record is off; it costs no privacy.
+
+    A 0/1 column is then 0. An attribute with a bit per value has none of its values.
+    """
 
     name: str = "zeros"
     privacy: Cost = FREE
 
     def answers(self, workload: Workload) -> Floats:
-        return product_answers(workload, np.zeros(len(workload.literals)))
+        literals = workload.literals
+        has_zero = np.logical_or.reduceat(literals.codes == 0, literals.start[:-1])
+        schema = workload.schema
+        is_bit = (schema.bit_counts == 1) & (schema.sizes == 2)
+        return product_answers(workload, (has_zero & is_bit[literals.attribute]).astype(np.float64))
 
 
 @dataclass(frozen=True)

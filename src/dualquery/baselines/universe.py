@@ -16,11 +16,14 @@ from dualquery.errors import ParameterError
 from dualquery.queries.workload import Workload
 from dualquery.schema import Schema
 
+Axes = tuple[int, ...]
+
 MEMORY = 2 * 2**30
 """Bytes that the universe may take unless told otherwise."""
 
 ARRAYS = 4
-"""Arrays of the universe's size that are alive at once, at most."""
+"""Arrays of the universe's size that are alive at once, at most: the distribution before and after
+a step, their sum over rounds, and a path of marginal tables, each half the last or less."""
 
 
 def universe_size(schema: Schema) -> int:
@@ -87,31 +90,43 @@ class OnUniverse:
         self.workload = workload
         self.groups = _groups(workload)
         self._place: dict[int, tuple[Group, int]] = {}
+        self._asked: dict[Axes, list[Group]] = {}
+        self._below: dict[Axes, list[Axes]] = {}
         for group in self.groups:
             for member, position in enumerate(group.positions):
                 self._place[int(position)] = (group, member)
+            self._asked.setdefault(group.attributes, []).append(group)
+            self._link(group.attributes)
+
+    def _link(self, attributes: Axes) -> None:
+        """Note which table each table is summed out of, up to the whole universe."""
+        while len(attributes) < len(self.workload.schema):
+            missing = next(a for a in range(len(attributes) + 1) if a not in attributes)
+            larger = tuple(sorted((*attributes, missing)))
+            siblings = self._below.setdefault(larger, [])
+            if attributes in siblings:
+                return
+            siblings.append(attributes)
+            attributes = larger
 
     def answers(self, distribution: Floats) -> Floats:
         """The answer to each query; `distribution` has one axis per attribute."""
         found = np.empty(len(self.workload))
-        tables: dict[tuple[int, ...], Floats] = {tuple(range(distribution.ndim)): distribution}
-        for group in self.groups:
-            found[group.positions] = group.answers(_table(tables, group.attributes))
+        self._descend(tuple(range(distribution.ndim)), distribution, found)
         return found
+
+    def _descend(self, attributes: Axes, table: Floats, found: Floats) -> None:
+        """Answer the groups on a table and on all below it; one path of tables is alive at once."""
+        for group in self._asked.get(attributes, ()):
+            found[group.positions] = group.answers(table)
+        for smaller in self._below.get(attributes, ()):
+            gone = next(axis for axis, a in enumerate(attributes) if a not in smaller)
+            self._descend(smaller, table.sum(axis=gone), found)
 
     def indicator(self, query: int) -> Floats:
         """One query's value on every record, shaped to be broadcast over the universe."""
         group, member = self._place[query]
         return group.indicator(member, len(self.workload.schema))
-
-
-def _table(tables: dict[tuple[int, ...], Floats], attributes: tuple[int, ...]) -> Floats:
-    """The marginal table of these attributes, from the next larger one."""
-    if attributes not in tables:
-        missing = next(a for a in range(len(attributes) + 1) if a not in attributes)
-        larger = tuple(sorted((*attributes, missing)))
-        tables[attributes] = _table(tables, larger).sum(axis=larger.index(missing))
-    return tables[attributes]
 
 
 def _groups(workload: Workload) -> list[Group]:
