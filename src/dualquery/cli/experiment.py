@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dualquery.cli import options as shared
+from dualquery.errors import ParameterError
 
 REPORT = "report"
 
@@ -42,11 +43,11 @@ def experiment(
 ) -> None:
     """Run one of the paper's experiments, or resume it. Seeded: NOT PRIVATE."""
     from dualquery.experiments import page
-    from dualquery.experiments.experiment import Options, load, perform
+    from dualquery.experiments.experiment import Options, file_stem, load, perform
+    from dualquery.experiments.plots import require_matplotlib
+    from dualquery.experiments.store import Store
 
-    if name == REPORT:
-        typer.echo(page.write_page(out, quick=quick))
-        return
+    require_matplotlib()
     chosen = Options(
         quick=quick,
         runs=runs,
@@ -57,12 +58,20 @@ def experiment(
         download=download,
         series=tuple(series) if series else None,
     )
+    if name == REPORT:
+        if chosen != Options(quick=quick):
+            raise ParameterError("report reads what is stored: it takes --out and --quick only")
+        typer.echo(page.write_page(out, quick=quick))
+        return
     from dualquery.cli.progress import Reporter
 
-    found = load(name)
+    found, stem = load(name), file_stem(name, quick)
+    page.known_machines(out)
+    before = len(Store(out / f"{stem}.csv").rows)
     with Reporter(quiet) as progress:
         rows = perform(found, chosen, out, progress)
-    page.record_machine(out, f"{name}-quick" if quick else name)
+    if len(rows) > before:
+        page.record_machine(out, stem)
     made = [*page.write_figures(found, rows, out, quick)]
     made.append(page.write_summary(found, rows, out, quick))
     if as_json:

@@ -11,8 +11,10 @@ import gzip
 import hashlib
 import os
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.request import urlopen
@@ -27,6 +29,9 @@ DATA_FOLDER = "DUALQUERY_DATA"
 CACHE_FOLDER = "DUALQUERY_CACHE"
 
 Opener = Callable[[str], BinaryIO]
+
+DAMAGED = (OSError, EOFError, zlib.error, HTTPException)
+"""What reading a file that is cut short or no gzip file raises."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,13 @@ class DataSet:
         try:
             try:
                 with (
-                    opener(self.url) as raw,
                     os.fdopen(handle, "wb") as stream,
+                    opener(self.url) as raw,
                     gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as out,
                 ):
                     for part in self.prepare(raw):
                         out.write(part)
-            except OSError as error:
+            except DAMAGED as error:
                 raise TableError(f"cannot download {self.url}: {error}") from None
             self.check(waiting)
             return waiting.replace(folder / self.file)
@@ -116,7 +121,7 @@ def content_hash(path: Path) -> str:
         with opened(path, "rb") as stream:
             while part := stream.read(1 << 20):
                 digest.update(part)
-    except OSError as error:
+    except DAMAGED as error:
         raise TableError(f"cannot read {str(path)!r}: {error}") from None
     return digest.hexdigest()
 
@@ -171,8 +176,9 @@ def load_netflix(data: str | Path | None) -> tuple[Any, Schema]:
     """The Netflix prize from a user's own copy, read once and cached as a sparse matrix."""
     from scipy import sparse
 
-    source = Path(data) if data is not None else Path(os.environ.get(DATA_FOLDER, "")) / "netflix"
-    if not source.exists():
+    folder = os.environ.get(DATA_FOLDER)
+    source = Path(data) if data is not None else Path(folder) / "netflix" if folder else None
+    if source is None or not source.exists():
         raise TableError(
             "the Netflix prize cannot be downloaded: give the folder of its mv_*.txt files, or put "
             f"it as netflix into the folder in {DATA_FOLDER}"

@@ -15,7 +15,7 @@ from dualquery.experiments.experiment import (
     tasks_for,
 )
 from dualquery.experiments.series import Game, Spend
-from dualquery.experiments.shapes import shape_of
+from dualquery.experiments.shapes import DATA_SETS, shape_of
 from dualquery.experiments.store import Row, mean, of_workload, where, with_queries
 from dualquery.privacy.accountants import ACCOUNTANTS
 
@@ -34,11 +34,14 @@ def tasks(options: Options) -> Iterator[Task]:
         def bench(name: str = name) -> Bench:
             made: Bench = latest(
                 name,
-                lambda: Bench.of(source(name, options.data, download=options.download), queries),
+                lambda: Bench.of(
+                    source(name, options.data, download=options.download, quick=options.quick),
+                    queries,
+                ),
             )
             return made
 
-        shape = {**shape_of(name), "queries": queries, "kind": "marginals"}
+        shape = {**shape_of(name, options.quick), "queries": queries, "kind": "marginals"}
         for epsilon in options.epsilons_or(EPSILONS, (1.0,)):
             for accountant in ACCOUNTANTS:
                 spend = Spend(epsilon, DELTA, accountant)
@@ -98,4 +101,6 @@ EXPERIMENT = Experiment(
     tasks,
     panels,
     claims,
+    ("game",),
+    DATA_SETS,
 )

@@ -188,4 +188,5 @@ EXPERIMENT = Experiment(
     tasks,
     panels,
     claims,
+    SERIES,
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dualquery.errors import ParameterError, TableError
 from dualquery.experiments.bench import Bench
-from dualquery.experiments.series import DATA_FREE, Game, Progress, Spend, run
+from dualquery.experiments.series import DATA_FREE, LABELS, Game, Progress, Spend, run
+from dualquery.experiments.shapes import GENERATED
 from dualquery.experiments.state import state_of_code
 from dualquery.experiments.store import Row, Store
 
@@ -32,6 +34,9 @@ class Options:
         for name, value in (("runs", self.runs), ("queries", self.queries)):
             if value is not None and value < 1:
                 raise ParameterError(f"expected {name}={value} >= 1")
+        for epsilon in self.epsilon or ():
+            if not (math.isfinite(epsilon) and epsilon > 0.0):
+                raise ParameterError(f"expected a finite epsilon={epsilon:g} > 0")
 
     def runs_or(self, full: int) -> int:
         return self.runs or (1 if self.quick else full)
@@ -157,7 +162,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure of the paper."""
+    """One figure of the paper; `series` and `datasets` are what options may choose from."""
 
     name: str
     title: str
@@ -165,6 +170,29 @@ class Experiment:
     tasks: Callable[[Options], Iterator[Task]]
     panels: Callable[[Sequence[Row]], list[Panel]]
     claims: Callable[[Sequence[Row]], list[Claim]]
+    series: tuple[str, ...] = tuple(LABELS)
+    datasets: tuple[str, ...] = ()
+
+    def check(self, options: Options) -> None:
+        """Refuse what this experiment would have to ignore."""
+        for name in options.series or ():
+            if name not in self.series:
+                raise ParameterError(
+                    f"experiment {self.name!r} has no series {name!r}; expected one of "
+                    f"{', '.join(self.series)}"
+                )
+        if not self.datasets and (options.dataset or options.data):
+            raise ParameterError(
+                f"experiment {self.name!r} makes its own tables: leave out "
+                f"{'dataset' if options.dataset else 'data'}"
+            )
+        if options.dataset and options.dataset not in self.datasets:
+            raise ParameterError(
+                f"unknown data set {options.dataset!r}; experiment {self.name!r} has "
+                f"{', '.join(self.datasets)}"
+            )
+        if options.dataset in GENERATED and options.data:
+            raise ParameterError(f"the data set {options.dataset!r} is generated: leave out data")
 
 
 def file_stem(name: str, quick: bool) -> str:
@@ -173,6 +201,8 @@ def file_stem(name: str, quick: bool) -> str:
 
 def perform(experiment: Experiment, options: Options, out: Path, progress: Progress) -> list[Row]:
     """Make all runs that are not in the file yet, and return them all."""
+    experiment.check(options)
+    require_folder(out)
     store = Store(out / f"{file_stem(experiment.name, options.quick)}.csv")
     tasks = list(experiment.tasks(options))
     if not tasks:
@@ -180,12 +210,22 @@ def perform(experiment: Experiment, options: Options, out: Path, progress: Progr
     missing = [task for task in tasks if task.key not in store]
     done = len(tasks) - len(missing)
     for task in missing:
+        if task.key in store.reread():  # another process works on the same file
+            continue
         named = f"{task.key['dataset']} ε={task.spend.epsilon:g} {task.series}"
         progress(f"run {done + 1}/{len(tasks)}: {named}", done, len(tasks))
         store.append(task.cells(progress))
         done += 1
     progress("all runs are there", done, len(tasks))
     return store.rows
+
+
+def require_folder(out: Path) -> None:
+    """Make the folder of the results, before anything is run that could not be kept."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"out={str(out)!r} cannot be a folder: {error.strerror}") from None
 
 
 def load(name: str) -> Experiment:

@@ -20,7 +20,7 @@ from dualquery.experiments.store import Row, mean, of_workload, where, with_quer
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.events import Events, record_player_temperatures
 
-ROWS = 30_162
+DATASET, ROWS = "adult", 30_162
 QUERIES, QUICK_QUERIES = 10_000, 1_000
 ETA = 0.4
 PAIRS = {1.0: (35, 47), 2.0: (40, 62), 3.0: (45, 71), 4.0: (50, 78), 5.0: (55, 83)}
@@ -40,19 +40,18 @@ def game_for(epsilon: float) -> Game:
 def tasks(options: Options, kind: str = "marginals") -> Iterator[Task]:
     latest = Latest()
     queries = options.queries_or(QUERIES, QUICK_QUERIES)
-    name = options.dataset or "adult"
 
     def bench() -> Bench:
         made: Bench = latest(
-            name,
+            DATASET,
             lambda: narrow(
-                source(name, options.data, download=options.download), SEVENTEEN, queries, kind
+                source(DATASET, options.data, download=options.download), SEVENTEEN, queries, kind
             ),
         )
         return made
 
     shape: dict[str, object] = {
-        "dataset": name,
+        "dataset": DATASET,
         "table_rows": ROWS,
         "bits": len(SEVENTEEN),
         "queries": queries,
@@ -152,4 +151,6 @@ EXPERIMENT = Experiment(
     tasks,
     panels,
     claims,
+    PURE + APPROXIMATE,
+    (DATASET,),
 )

@@ -12,7 +12,7 @@ from dualquery.experiments.experiment import Claim, Experiment, file_stem, load
 from dualquery.experiments.machine import describe
 from dualquery.experiments.plots import save_figure
 from dualquery.experiments.shapes import size_of
-from dualquery.experiments.store import Row, Store
+from dualquery.experiments.store import Row, Store, write_whole
 from dualquery.experiments.summary import claims_table, gains_table, means_table
 
 MACHINE = "machine.json"
@@ -21,12 +21,22 @@ SAME_PROMISE = ("accuracy", "attributes")
 QUICK = " Quick sizes, to see that everything runs: the figures do not compare with the paper's."
 
 
+def known_machines(out: Path) -> dict[str, dict[str, str]]:
+    """The machine of each experiment that is stored."""
+    path = out / MACHINE
+    if not path.is_file():
+        return {}
+    try:
+        known: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ParameterError(f"{str(path)!r} is not JSON; move it away") from None
+    return known
+
+
 def record_machine(out: Path, name: str) -> None:
     """Keep the machine beside the runs that were made on it."""
-    path = out / MACHINE
-    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    known[name] = describe()
-    path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    known = known_machines(out) | {name: describe()}
+    write_whole(out / MACHINE, json.dumps(known, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_figures(experiment: Experiment, rows: list[Row], out: Path, quick: bool) -> list[Path]:
@@ -37,7 +47,7 @@ def write_figures(experiment: Experiment, rows: list[Row], out: Path, quick: boo
 def write_summary(experiment: Experiment, rows: list[Row], out: Path, quick: bool) -> Path:
     """`NAME.md`: the claims and the means of one experiment."""
     path = out / f"{file_stem(experiment.name, quick)}.md"
-    path.write_text(_section(experiment, rows, quick, level=1), encoding="utf-8")
+    write_whole(path, _section(experiment, rows, quick, level=1))
     return path
 
 
@@ -80,7 +90,7 @@ def write_page(out: Path, *, quick: bool = False) -> Path:
         ]
     )
     path = out / ("quick.md" if quick else "README.md")
-    path.write_text(text.rstrip() + "\n", encoding="utf-8")
+    write_whole(path, text.rstrip() + "\n")
     return path
 
 
@@ -128,10 +138,9 @@ def _section(experiment: Experiment, rows: list[Row], quick: bool, level: int) -
 
 
 def _machines(out: Path) -> str:
-    path = out / MACHINE
-    if not path.is_file():
+    known = known_machines(out)
+    if not known:
         return "Not recorded."
-    known: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
     shared: dict[str, list[str]] = {}
     for name, machine in known.items():
         shared.setdefault(json.dumps(machine, ensure_ascii=False), []).append(name)

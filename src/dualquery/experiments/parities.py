@@ -43,4 +43,6 @@ EXPERIMENT = Experiment(
     tasks,
     mwem.panels,
     claims,
+    mwem.PURE + mwem.APPROXIMATE,
+    (mwem.DATASET,),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ WORDS = {
     "rounds": "rounds",
 }
 DASHED = ("zeros", "uniform", "independent", "laplace", "gaussian", "mwem", "mwem-improved")
+
+
+def require_matplotlib() -> None:
+    """Refuse now rather than after the runs."""
+    if find_spec("matplotlib") is None:
+        raise UnavailableError("figures need matplotlib: pip install dualquery[plots]")
 
 
 def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
@@ -92,12 +99,10 @@ def _points(rows: Sequence[Row], panel: Panel) -> list[tuple[float, float, float
 
 def save_figure(panels: Sequence[Panel], rows: Sequence[Row], stem: Path) -> list[Path]:
     """Write `stem`.png and `stem`.svg."""
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UnavailableError("figures need matplotlib: pip install dualquery[plots]") from None
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     across = 2 if len(panels) in (2, 4, 6) else 3
     down = -(-len(panels) // across)

@@ -17,7 +17,7 @@ from dualquery.experiments.experiment import (
     tasks_for,
 )
 from dualquery.experiments.series import BASELINES, Game, Spend
-from dualquery.experiments.shapes import shape_of
+from dualquery.experiments.shapes import DATA_SETS, shape_of
 from dualquery.experiments.store import Row, fastest, mean, where
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
@@ -34,7 +34,7 @@ SERIES = ("paper", "paper-gaussian", "valid", "refit", "model", *BASELINES)
 def tasks(options: Options) -> Iterator[Task]:
     latest, tables = Latest(), Latest()
     name = options.dataset or "kdd99"
-    shape = shape_of(name)
+    shape = shape_of(name, options.quick)
     counts = (options.queries,) if options.queries else (QUICK if options.quick else COUNTS)
     for queries in counts:
 
@@ -42,7 +42,12 @@ def tasks(options: Options) -> Iterator[Task]:
             made: Bench = latest(
                 queries,
                 lambda: Bench.of(
-                    tables(name, lambda: source(name, options.data, download=options.download)),
+                    tables(
+                        name,
+                        lambda: source(
+                            name, options.data, download=options.download, quick=options.quick
+                        ),
+                    ),
                     queries,
                 ),
             )
@@ -206,4 +211,6 @@ EXPERIMENT = Experiment(
     tasks,
     panels,
     claims,
+    SERIES,
+    DATA_SETS,
 )

@@ -11,6 +11,8 @@ _SIZES = {
     "ratings": (netflix.ROWS, netflix.MOVIES),
     "netflix": (netflix.ROWS, netflix.MOVIES),
 }
+DATA_SETS = tuple(_SIZES)
+GENERATED = ("ratings",)
 _QUICK = {"ratings": (50_000, 2_000)}
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Self
 
 from dualquery.errors import ParameterError
 
@@ -37,6 +36,8 @@ MEASURED = (
 )
 
 COLUMNS = KEY + MEASURED
+TEXTS = ("dataset", "kind", "series", "accountant", "version")
+NUMBERS = tuple(name for name in COLUMNS if name not in TEXTS)
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,20 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows: list[Row] = []
-        if path.is_file():
-            self.rows = list(_read(path))
-            self._rewrite_if_torn()
-        self._keys = {row.key for row in self.rows}
+        self.reread()
+        if self.rows and not path.read_bytes().endswith(b"\n"):
+            lines = [",".join(COLUMNS), *(_line(row) for row in self.rows)]
+            write_whole(path, "\n".join(lines) + "\n")
+
+    def reread(self) -> Self:
+        """Look again: another process may have added rows. Of equal keys the first row counts."""
+        rows: dict[tuple[str, ...], Row] = {}
+        if self.path.exists():
+            for row in _read(self.path):
+                rows.setdefault(row.key, row)
+        self.rows = list(rows.values())
+        self._keys = set(rows)
+        return self
 
     def __contains__(self, key: Mapping[str, object]) -> bool:
         return key_of(key) in self._keys
@@ -79,20 +89,11 @@ class Store:
         with self.path.open("a", encoding="utf-8", newline="") as stream:
             if fresh:
                 stream.write(",".join(COLUMNS) + "\n")
-            _writer(stream).writerow([row[name] for name in COLUMNS])
+            stream.write(_line(row) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
         self.rows.append(row)
         self._keys.add(row.key)
-
-    def _rewrite_if_torn(self) -> None:
-        if self.path.read_bytes().endswith(b"\n"):
-            return
-        waiting = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with waiting.open("w", encoding="utf-8", newline="") as stream:
-            stream.write(",".join(COLUMNS) + "\n")
-            _writer(stream).writerows([row[name] for name in COLUMNS] for row in self.rows)
-        waiting.replace(self.path)
 
 
 def key_of(cells: Mapping[str, object]) -> tuple[str, ...]:
@@ -136,21 +137,39 @@ def of_workload(rows: Sequence[Row], *counts: int) -> dict[str, object]:
     return {"queries": found[0]["queries"]} if found else {}
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file by rename: whoever reads it sees the old text or the new one."""
+    waiting = path.with_name(f".{path.name}.{os.getpid()}")
+    waiting.write_text(text, encoding="utf-8")
+    waiting.replace(path)
+
+
 def _read(path: Path) -> Iterator[Row]:
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    lines = csv.reader(whole.splitlines())
-    header = next(lines, None)
-    if header is None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ParameterError(f"cannot read {str(path)!r} as a file of runs; move it away") from None
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    if not lines:
         return
-    if tuple(header) != COLUMNS:
+    if tuple(lines[0].split(",")) != COLUMNS:
         raise ParameterError(
             f"{str(path)!r} holds other columns than an experiment writes; move it away"
         )
-    for cells in lines:
-        if len(cells) == len(COLUMNS):
-            yield Row(dict(zip(COLUMNS, cells, strict=True)))
+    for number, line in enumerate(lines[1:], start=2):
+        cells = line.split(",")
+        try:
+            row = Row(dict(zip(COLUMNS, cells, strict=True)))
+            for name in NUMBERS:
+                row.number(name)
+        except ValueError:
+            raise ParameterError(
+                f"{str(path)!r}, line {number}: not the row of a run; delete the line, and the run "
+                "is made again"
+            ) from None
+        yield row
 
 
-def _writer(stream: TextIO) -> Any:
-    return csv.writer(stream, lineterminator="\n")
+def _line(row: Row) -> str:
+    """No cell holds a comma, so none needs quotes."""
+    return ",".join(row[name] for name in COLUMNS)
