@@ -55,7 +55,7 @@ def release(run, files: Path):
 def in_a_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", "from dualquery.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-m", "dualquery", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,

@@ -156,9 +156,7 @@ def test_a_killed_process_resumes(files) -> None:
         "--delta", 1e-3, "--out", files / "out", "--queries", 3000, "--rounds", 300,
         "--samples", 20, "--quiet",
     ]  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from dualquery.cli import main; main()", *map(str, command)]
-    )
+    process = subprocess.Popen([sys.executable, "-m", "dualquery", *map(str, command)])
     journal = files / "out.partial" / "rounds.bin"
     deadline = time.monotonic() + 60
     while not journal.exists() or journal.stat().st_size < 20_000:
