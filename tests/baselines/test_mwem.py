@@ -280,7 +280,7 @@ def test_settings_out_of_range_are_refused(bad: dict[str, object]) -> None:
 
 def test_without_repeats_no_query_is_measured_twice() -> None:
     _, workload, answers = wide(5, 200, 60)
-    _, which = workload.different()
+    _, which = workload.different
     assert 30 < len(set(which)) < 60, "some are asked twice"
     settings = Settings(rounds=25, repeats=False)
     fitted = Mwem.fit(answers, workload, epsilon=50.0, source=SeededSource(0), settings=settings)

@@ -31,7 +31,7 @@ def test_laplace_scale_is_the_smaller_of_two_proofs() -> None:
 
 def test_noise_has_the_stated_scale(schema: Schema) -> None:
     workload = random_marginals(schema, 3, 4000)
-    different, _ = workload.different()
+    different, _ = workload.different
     assert 100 < len(different) < 3900, "the schema is small: some queries are asked twice"
     rows = 10**9  # large, so that clipping does not matter
     answers = Answers(np.full(4000, rows // 2), rows)

@@ -61,7 +61,10 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
         (("mwem", "--quick", "--out", "stored"), "'stored/mwem-quick.csv', line 3: not the row"),
         (("parities", "--quick", "--out", "stored"), "cannot read 'stored/parities-quick.csv'"),
         (("accountants", "--quick", "--out", "stored"), "cannot read 'stored/accountants-quick.c"),
-        (("queries", "--quick", "--out", "damaged"), "'damaged/machine.json' is not JSON"),
+        (
+            ("queries", "--quick", "--out", "damaged"),
+            "'damaged/machine.json' does not hold machines",
+        ),
         (("report", "--epsilon", "3"), "takes --out and --quick only"),
         (("accuracy", "--quick", "--data", "nowhere.csv"), "no such file: 'nowhere.csv'"),
         (("accuracy", "--data", "adult.csv.gz"), "is one file and there are 3 data sets"),

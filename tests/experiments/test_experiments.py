@@ -99,30 +99,43 @@ def test_a_torn_line_is_made_again(bench: Bench, tmp_path: Path) -> None:
     assert sorted(errors) == sorted([row["series"], row["max_error"]] for row in rows)
 
 
-def test_what_another_process_finished_is_neither_made_again_nor_counted_twice(
-    bench: Bench, tmp_path: Path
-) -> None:
-    made: list[str] = []
-    experiment = toy(bench, made)
-    perform(experiment, Options(quick=True), tmp_path / "elsewhere", quiet)
-    finished = (tmp_path / "elsewhere" / "toy-quick.csv").read_text().splitlines(keepends=True)
+HEADER = ",".join(COLUMNS) + "\n"
+
+
+@pytest.mark.parametrize("left", ["", HEADER[:20], HEADER[:-1], HEADER, HEADER + "adult,30162,2"])
+def test_a_file_torn_anywhere_is_gone_on_with(bench: Bench, tmp_path: Path, left: str) -> None:
     path = tmp_path / "toy-quick.csv"
-    made.clear()
+    path.write_text(left)
+    rows = perform(toy(bench, []), Options(quick=True), tmp_path, quiet)
+    assert path.read_text().startswith(HEADER)
+    assert [row.cells for row in Store(path).rows] == [row.cells for row in rows]
+    assert len(rows) == 4
 
-    def meanwhile(stage: str, done: int, total: int) -> None:
-        if done == 0 and "run" in stage:
-            path.write_text("".join(finished))
 
-    rows = perform(experiment, Options(quick=True), tmp_path, meanwhile)
-    assert len(made) == 1, "the run that had begun already"
-    assert len(path.read_text().splitlines()) == len(finished) + 1
-    assert len(rows) == len(Store(path).rows) == len(finished) - 1
+def test_a_row_that_is_there_twice_counts_once(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "toy-quick.csv"
+    rows = perform(toy(bench, []), Options(quick=True), tmp_path, quiet)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines, lines[-1]]))
+    assert len(Store(path).rows) == len(rows)
+
+
+def test_a_file_is_for_one_process_at_a_time(bench: Bench, tmp_path: Path) -> None:
+    experiment = toy(bench, [])
+    with (
+        Store(tmp_path / "toy.csv").writing(),
+        pytest.raises(ParameterError, match="another process is writing"),
+    ):
+        perform(experiment, Options(), tmp_path, quiet)
+    assert perform(experiment, Options(), tmp_path, quiet)
 
 
 def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "toy.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ParameterError, match="move it away"):
-        Store(tmp_path / "toy.csv")
+    for text in ("a,b\n1,2\n", "a,b"):
+        (tmp_path / "toy.csv").write_text(text)
+        with pytest.raises(ParameterError, match="move it away"):
+            Store(tmp_path / "toy.csv")
+        assert (tmp_path / "toy.csv").read_text() == text
 
 
 def test_seeded_series_repeat_and_differ_by_seed(bench: Bench) -> None:
@@ -205,11 +218,6 @@ def test_every_experiment_has_tasks_without_reading_data() -> None:
         load("figure-1")
 
 
-def test_claims_stand_on_no_rows_at_all() -> None:
-    for name in NAMES:
-        assert all(isinstance(claim, Claim) for claim in load(name).claims([]))
-
-
 def rows_of(
     experiment: str, max_error: float, average_error: float, seconds: float = 1.0
 ) -> list[Row]:
@@ -245,6 +253,15 @@ def verdicts(experiment: str, rows: list[Row]) -> dict[str, str]:
 def test_claims_can_differ(experiment: str, statement: str, good: float, bad: float) -> None:
     assert verdicts(experiment, rows_of(experiment, good, good))[statement] == "agrees"
     assert verdicts(experiment, rows_of(experiment, bad, bad))[statement] == "differs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_claims_and_panels_stand_on_what_is_there_so_far(name: str) -> None:
+    rows = rows_of(name, 0.1, 0.01)
+    for stop in range(len(rows) + 1):
+        claims = load(name).claims(rows[:stop])
+        assert all(isinstance(claim, Claim) for claim in claims)
+        load(name).panels(rows[:stop])
 
 
 def test_ties_are_no_improvement() -> None:

@@ -207,13 +207,13 @@ class Mwem:
         state = Weights.uniform(workload)
         total = np.zeros_like(state.distribution)
         every = allowed = np.arange(len(workload))
-        _, which = workload.different()
         for number in range(settings.rounds):
             here = source.for_round(number)
             total += state.distribution
             query = private.choose(queries.answers(state.distribution), allowed, here)
             state = state.learn(query, private.measure(query, here), queries, settings.passes)
             if not settings.repeats:
+                which = workload.different[1]
                 others = allowed[which[allowed] != which[query]]
                 allowed = others if len(others) else every
             observer(number + 1, settings.rounds)

@@ -70,7 +70,7 @@ class Laplace(_Noisy):
         delta: float,
         generator: np.random.Generator,
     ) -> Laplace:
-        first, which = workload.different()
+        first, which = workload.different
         scale, proof = laplace_scale(len(first), epsilon, delta)
         noise = generator.laplace(0.0, scale, len(first))
         cost = Cost(
@@ -102,7 +102,7 @@ class Gaussian(_Noisy):
         delta: float,
         generator: np.random.Generator,
     ) -> Gaussian:
-        first, which = workload.different()
+        first, which = workload.different
         scale = float(np.sqrt(len(first))) / mu_of(epsilon, delta)
         noise = generator.normal(0.0, scale, len(first))
         cost = Cost(epsilon, delta, Neighbours.REPLACE_ONE, "Gaussian noise", FLOATING)

@@ -121,7 +121,9 @@ class OnUniverse:
             found[group.positions] = group.answers(table)
         for smaller in self._below.get(attributes, ()):
             gone = next(axis for axis, a in enumerate(attributes) if a not in smaller)
-            self._descend(smaller, table.sum(axis=gone), found)
+            # One value: nothing to sum, and no copy.
+            one = table.shape[gone] == 1
+            self._descend(smaller, table.squeeze(gone) if one else table.sum(axis=gone), found)
 
     def indicator(self, query: int) -> Floats:
         """One query's value on every record, shaped to be broadcast over the universe."""

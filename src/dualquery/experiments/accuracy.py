@@ -65,7 +65,11 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    rows = with_queries(rows, QUERIES, QUICK_QUERIES)
+    rows = [
+        row
+        for name in _tables(rows)
+        for row in with_queries(where(rows, dataset=name), QUERIES, QUICK_QUERIES)
+    ]
     made: list[Claim] = []
     for name in _tables(rows):
         here = where(rows, dataset=name)

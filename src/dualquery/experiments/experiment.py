@@ -78,7 +78,6 @@ class Task:
             **self.key,
             **outcome.cells(bench.truth),
             "counting_seconds": bench.counting_seconds,
-            "version": state_of_code(),
         }
 
 
@@ -203,19 +202,19 @@ def perform(experiment: Experiment, options: Options, out: Path, progress: Progr
     """Make all runs that are not in the file yet, and return them all."""
     experiment.check(options)
     require_folder(out)
+    version = state_of_code()  # before the first run: sources may be edited while it is made
     store = Store(out / f"{file_stem(experiment.name, options.quick)}.csv")
     tasks = list(experiment.tasks(options))
     if not tasks:
         raise ParameterError(f"experiment {experiment.name!r} has nothing to do with these options")
-    missing = [task for task in tasks if task.key not in store]
-    done = len(tasks) - len(missing)
-    for task in missing:
-        if task.key in store.reread():  # another process works on the same file
-            continue
-        named = f"{task.key['dataset']} ε={task.spend.epsilon:g} {task.series}"
-        progress(f"run {done + 1}/{len(tasks)}: {named}", done, len(tasks))
-        store.append(task.cells(progress))
-        done += 1
+    with store.writing():
+        missing = [task for task in tasks if task.key not in store]
+        done = len(tasks) - len(missing)
+        for task in missing:
+            named = f"{task.key['dataset']} ε={task.spend.epsilon:g} {task.series}"
+            progress(f"run {done + 1}/{len(tasks)}: {named}", done, len(tasks))
+            store.append({**task.cells(progress), "version": version})
+            done += 1
     progress("all runs are there", done, len(tasks))
     return store.rows
 

@@ -12,8 +12,9 @@ from dualquery.experiments.experiment import Claim, Experiment, file_stem, load
 from dualquery.experiments.machine import describe
 from dualquery.experiments.plots import save_figure
 from dualquery.experiments.shapes import size_of
-from dualquery.experiments.store import Row, Store, write_whole
+from dualquery.experiments.store import Row, Store
 from dualquery.experiments.summary import claims_table, gains_table, means_table
+from dualquery.files import write_whole
 
 MACHINE = "machine.json"
 SAME_PROMISE = ("accuracy", "attributes")
@@ -27,9 +28,11 @@ def known_machines(out: Path) -> dict[str, dict[str, str]]:
     if not path.is_file():
         return {}
     try:
-        known: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+        known = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        raise ParameterError(f"{str(path)!r} is not JSON; move it away") from None
+        known = None
+    if not isinstance(known, dict):
+        raise ParameterError(f"{str(path)!r} does not hold machines as JSON; move it away")
     return known
 
 

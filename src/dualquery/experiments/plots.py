@@ -45,7 +45,11 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
             "linestyle": "--" if dashed else "-",
             "label": (LABELS.get(name, name) if panel.line == "series" else name) + suffix,
         }
-        ax.plot(x, middle, marker="." if dashed else "o", markersize=4, linewidth=1.4, **style)
+        siblings = [suffix for other, suffix in lines if other == name]
+        marker = (
+            ("." if dashed else "o") if len(siblings) == 1 else "osv^D"[siblings.index(suffix) % 5]
+        )
+        ax.plot(x, middle, marker=marker, markersize=4, linewidth=1.4, **style)
         ax.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
     if panel.log_x:
         ax.set_xscale("log")
@@ -64,7 +68,7 @@ def _lines(rows: Sequence[Row], panel: Panel) -> dict[tuple[str, str], list[Row]
     """
     names = list(dict.fromkeys(row[panel.line] for row in rows))
     if panel.line == "series":
-        names.sort(key=list(LABELS).index)
+        names = [name for name in LABELS if name in names]
     several = panel.x != "epsilon" and len({row["epsilon"] for row in rows}) > 1
     lines: dict[tuple[str, str], list[Row]] = {}
     for name in names:

@@ -174,7 +174,7 @@ def _perturbation(rows: Sequence[Row], least: int, most: int) -> list[Claim]:
     )
     grown = average["laplace"] / mean(few["laplace"], "average_error")
     expected = math.sqrt(most / least)
-    return [
+    made = [
         Claim(
             f"improved error compared to simpler perturbation, at {most:,} queries",
             "improved",
@@ -187,15 +187,19 @@ def _perturbation(rows: Sequence[Row], least: int, most: int) -> list[Claim]:
             if better
             else "with 494,021 rows, noise calibrated by today's accountants is small even for so "
             "many queries; it yields no records and answers nothing outside the workload",
-        ),
-        Claim(
-            "the Laplace mechanism's error grows as √|Q|",
-            f"×{expected:.1f} from {least:,} to {most:,} queries",
-            f"×{grown:.1f}",
-            abs(grown / expected - 1.0) <= 0.15,
-            "clipped to [0, 1], and a query that is asked twice is measured once",
-        ),
+        )
     ]
+    if least < most:
+        made.append(
+            Claim(
+                "the Laplace mechanism's error grows as √|Q|",
+                f"×{expected:.1f} from {least:,} to {most:,} queries",
+                f"×{grown:.1f}",
+                abs(grown / expected - 1.0) <= 0.15,
+                "clipped to [0, 1], and a query that is asked twice is measured once",
+            )
+        )
+    return made
 
 
 def _counts(rows: Sequence[Row]) -> list[int]:

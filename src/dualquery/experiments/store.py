@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from dualquery.errors import ParameterError
+from dualquery.files import lock
 
 KEY = (
     "dataset",
@@ -59,39 +61,53 @@ class Row:
 
 
 class Store:
-    """The rows of one file. A torn last line, left by a kill, is dropped and its run made again."""
+    """The rows of one file. Of equal keys the first row counts.
+
+    A torn last line, left by a kill, is not read; writing cuts it off, and its run is made again.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.reread()
-        if self.rows and not path.read_bytes().endswith(b"\n"):
-            lines = [",".join(COLUMNS), *(_line(row) for row in self.rows)]
-            write_whole(path, "\n".join(lines) + "\n")
+        self._stream: IO[str] | None = None
+        self._read()
 
-    def reread(self) -> Self:
-        """Look again: another process may have added rows. Of equal keys the first row counts."""
+    def _read(self) -> None:
         rows: dict[tuple[str, ...], Row] = {}
         if self.path.exists():
             for row in _read(self.path):
                 rows.setdefault(row.key, row)
         self.rows = list(rows.values())
         self._keys = set(rows)
-        return self
 
     def __contains__(self, key: Mapping[str, object]) -> bool:
         return key_of(key) in self._keys
 
+    @contextmanager
+    def writing(self) -> Iterator[Self]:
+        """Rows may be appended meanwhile, by this process alone."""
+        with self.path.open("a", encoding="utf-8", newline="") as stream:
+            if not lock(stream):
+                raise ParameterError(
+                    f"another process is writing {str(self.path)!r}; give this one another out"
+                )
+            self._read()
+            text = self.path.read_bytes()
+            stream.truncate(text.rfind(b"\n") + 1)
+            if b"\n" not in text:
+                stream.write(",".join(COLUMNS) + "\n")
+            self._stream = stream
+            yield self
+            self._stream = None
+
     def append(self, cells: Mapping[str, object]) -> None:
         """Add a run, on disk before this returns."""
+        if self._stream is None:
+            raise RuntimeError("append within writing()")
         row = Row({name: as_text(cells.get(name, "")) for name in COLUMNS})
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = not self.path.is_file()
-        with self.path.open("a", encoding="utf-8", newline="") as stream:
-            if fresh:
-                stream.write(",".join(COLUMNS) + "\n")
-            stream.write(_line(row) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        # No cell holds a comma, so none needs quotes.
+        self._stream.write(",".join(row[name] for name in COLUMNS) + "\n")
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
         self.rows.append(row)
         self._keys.add(row.key)
 
@@ -137,39 +153,25 @@ def of_workload(rows: Sequence[Row], *counts: int) -> dict[str, object]:
     return {"queries": found[0]["queries"]} if found else {}
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file by rename: whoever reads it sees the old text or the new one."""
-    waiting = path.with_name(f".{path.name}.{os.getpid()}")
-    waiting.write_text(text, encoding="utf-8")
-    waiting.replace(path)
-
-
 def _read(path: Path) -> Iterator[Row]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise ParameterError(f"cannot read {str(path)!r} as a file of runs; move it away") from None
-    lines = text[: text.rfind("\n") + 1].splitlines()
-    if not lines:
-        return
-    if tuple(lines[0].split(",")) != COLUMNS:
+    header = ",".join(COLUMNS) + "\n"
+    if not text.startswith(header) and not header.startswith(text):
         raise ParameterError(
             f"{str(path)!r} holds other columns than an experiment writes; move it away"
         )
+    lines = text[: text.rfind("\n") + 1].splitlines()
     for number, line in enumerate(lines[1:], start=2):
-        cells = line.split(",")
         try:
-            row = Row(dict(zip(COLUMNS, cells, strict=True)))
+            row = Row(dict(zip(COLUMNS, line.split(","), strict=True)))
             for name in NUMBERS:
-                row.number(name)
+                float(row[name] or ("" if name in KEY else "nan"))
         except ValueError:
             raise ParameterError(
                 f"{str(path)!r}, line {number}: not the row of a run; delete the line, and the run "
                 "is made again"
             ) from None
         yield row
-
-
-def _line(row: Row) -> str:
-    """No cell holds a comma, so none needs quotes."""
-    return ",".join(row[name] for name in COLUMNS)

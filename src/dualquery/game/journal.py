@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.errors import ReleaseError
+from dualquery.files import lock
 from dualquery.privacy.sampler import Draws
 from dualquery.transcript import Move
 
@@ -178,16 +179,10 @@ def _open_locked(path: Path, mode: str) -> BinaryIO:
         stream: BinaryIO = path.open(mode)  # type: ignore[assignment]
     except OSError as error:
         raise ReleaseError(f"cannot open {str(path)!r}: {error.strerror}") from None
-    if os.name != "posix":  # no such locks there
-        return stream
-    import fcntl
-
-    try:
-        # Two processes on one journal would both draw the next round.
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    # Two processes on one journal would both draw the next round.
+    if not lock(stream):
         stream.close()
-        raise ReleaseError(f"another process is working on {str(path.parent)!r}") from None
+        raise ReleaseError(f"another process is working on {str(path.parent)!r}")
     return stream
 
 

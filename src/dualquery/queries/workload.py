@@ -103,6 +103,7 @@ class Workload:
         matrix.sort(axis=1)
         return matrix
 
+    @cached_property
     def different(self) -> tuple[Offsets, Offsets]:
         """The queries without repeats: the first place of each, and which of them each query is.
 

@@ -3,7 +3,7 @@
 What costs is the normaliser of every round over all queries. Drawn queries are always kept; of the
 others a random part is, with prior weights raised to stand for the rest. Sums over queries, of
 weights and of weighted slopes, then have the right expectation; only their ratio, the gradient, is
-off by the variance of a normaliser estimated from a hundred thousand terms or more.
+off by the variance of a normaliser whose part that was not drawn is estimated.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from dualquery.refit.training import Ascent
 
 MOST_QUERIES = 1_000_000
 MOST_TERMS = 50_000_000
-"""A step sees so many queries, and so many terms of normalisers, one a query and round."""
+"""Where a step would see more queries, or more terms of normalisers (one a query and round), it
+sees the drawn queries, and a share of the others that taken of all would be half of this."""
+
+NEARLY_ALL = 0.9
+"""A larger part is not worth its copy."""
 
 
 def enough_queries(rounds: int) -> int:
-    """How many queries a step over so many rounds should see."""
+    """How many queries a step over so many rounds may see all of."""
     return min(MOST_QUERIES, MOST_TERMS // max(1, rounds))
 
 
@@ -29,7 +33,7 @@ def glimpse(
     generator: np.random.Generator,
     enough: int | None = None,
 ) -> tuple[Ascent, Likelihood]:
-    """Ascent and likelihood over about `enough` queries; as they are, if there are no more."""
+    """Ascent and likelihood over a part of the queries; as they are, up to `enough` of them."""
     compiled = ascent.compiled
     queries = len(compiled.order)
     enough = enough_queries(likelihood.rounds) if enough is None else enough
@@ -37,5 +41,7 @@ def glimpse(
         return ascent, likelihood
     share = 0.5 * enough / queries
     kept = np.flatnonzero(likelihood.drawn | (generator.random(queries) < share))
+    if len(kept) > NEARLY_ALL * queries:
+        return ascent, likelihood
     scale = np.where(likelihood.drawn[kept], 1.0, 1.0 / share).astype(np.float32)
     return ascent.on(compiled.part(kept)), likelihood.part(kept, scale)
