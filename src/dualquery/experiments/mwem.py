@@ -146,8 +146,8 @@ def pairs_of(rows: Sequence[Row], series: str, column: str) -> list[tuple[float,
 EXPERIMENT = Experiment(
     "mwem",
     "A narrow table: MWEM",
-    "17 bits of Adult, 10,000 random 3-way marginals of which 3,714 are different, pure ε for the paper's algorithm and MWEM "
-    "(T = 15); series that need δ > 0 have δ = 0.001.",
+    "17 bits of Adult, 10,000 random 3-way marginals of which 3,714 are different, pure ε for the "
+    "paper's algorithm and MWEM (T = 15); series that need δ > 0 have δ = 0.001.",
     tasks,
     panels,
     claims,
