@@ -27,7 +27,7 @@ from dualquery.experiments.experiment import (
 )
 from dualquery.experiments.series import Game, Spend, allowed_rounds, run
 from dualquery.experiments.store import COLUMNS, Row, Store, as_text, mean, where
-from dualquery.experiments.summary import gains_table
+from dualquery.experiments.summary import claims_table, gains_table
 from dualquery.schema import Schema
 from tests.conftest import DATA
 
@@ -187,6 +187,11 @@ def test_figures_and_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.Mon
     assert "# A toy" in text
     assert "- cores: " in text
     assert str(tmp_path) not in text
+
+
+def test_a_bar_in_a_claim_is_no_new_column() -> None:
+    table = claims_table([Claim("grows as √|Q|", "yes", "×7", True)])
+    assert table.splitlines()[-1] == r"| grows as √\|Q\| | yes | ×7 | agrees |"
 
 
 def test_gains_are_ratios_of_means_within_an_experiment() -> None:

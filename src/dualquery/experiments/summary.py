@@ -11,6 +11,9 @@ from dualquery.experiments.store import Row, fastest, mean, where
 
 GROUP = ("dataset", "bits", "queries", "epsilon", "delta", "series", "accountant")
 
+BAR = "\\|"
+"""A bar within a cell of a Markdown table."""
+
 LADDER = {
     "paper": "paper",
     "paper-gaussian": "tighter proof",
@@ -26,7 +29,8 @@ def claims_table(claims: Sequence[Claim]) -> str:
     lines = ["| claim | paper | here | verdict |", "| --- | --- | --- | --- |"]
     for claim in claims:
         verdict = f"{claim.verdict}: {claim.remark}" if claim.remark else claim.verdict
-        lines.append(f"| {claim.statement} | {claim.paper} | {claim.ours} | {verdict} |")
+        cells = (claim.statement, claim.paper, claim.ours, verdict)
+        lines.append(f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |")
     return "\n".join(lines)
 
 

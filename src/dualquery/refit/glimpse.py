@@ -13,7 +13,7 @@ import numpy as np
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.training import Ascent
 
-MOST_QUERIES = 1_000_000
+MOST_QUERIES = 500_000
 MOST_TERMS = 50_000_000
 """Where a step would see more queries, or more terms of normalisers (one a query and round), it
 sees the drawn queries, and a share of the others that taken of all would be half of this."""
