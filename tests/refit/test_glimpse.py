@@ -49,9 +49,12 @@ def test_a_part_of_the_likelihood_is_laid_out_along_the_queries(scene) -> None:
     assert seen._against.flags.c_contiguous, "a stride of one round makes steps ten times slower"
 
 
-def test_more_rounds_show_fewer_queries() -> None:
-    assert enough_queries(0) == enough_queries(100) == 500_000
-    assert enough_queries(500) == 100_000
+def test_more_rounds_show_fewer_queries_and_more_codes_more() -> None:
+    assert enough_queries(0, 400) == enough_queries(100, 400) == 500_000
+    assert enough_queries(500, 400) == 100_000
+    assert enough_queries(50, 4_000) == 600_000, "more codes need more queries"
+    assert enough_queries(50, 35_000) == 1_000_000
+    assert enough_queries(500, 35_000) == 100_000
 
 
 def test_the_gradient_is_right_on_average(scene) -> None:

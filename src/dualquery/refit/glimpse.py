@@ -13,18 +13,21 @@ import numpy as np
 from dualquery.refit.likelihood import Likelihood
 from dualquery.refit.training import Ascent
 
-MOST_QUERIES = 500_000
-MOST_TERMS = 50_000_000
-"""Where a step would see more queries, or more terms of normalisers (one a query and round), it
-sees the drawn queries, and a share of the others that taken of all would be half of this."""
+ENOUGH_QUERIES, MOST_QUERIES = 500_000, 1_000_000
+QUERIES_A_CODE = 150
+ENOUGH_TERMS = 50_000_000
+"""A step sees all queries up to 500,000, or up to 150 for each code where that is more, but never
+more than 1,000,000, and no more terms of normalisers (one a query and round) than 50,000,000.
+Beyond that it sees the drawn queries, and a share of the others that taken of all would be half."""
 
 NEARLY_ALL = 0.9
 """A larger part is not worth its copy."""
 
 
-def enough_queries(rounds: int) -> int:
+def enough_queries(rounds: int, codes: int) -> int:
     """How many queries a step over so many rounds may see all of."""
-    return min(MOST_QUERIES, MOST_TERMS // max(1, rounds))
+    wanted = max(ENOUGH_QUERIES, min(MOST_QUERIES, QUERIES_A_CODE * codes))
+    return min(wanted, ENOUGH_TERMS // max(1, rounds))
 
 
 def glimpse(
@@ -36,7 +39,8 @@ def glimpse(
     """Ascent and likelihood over a part of the queries; as they are, up to `enough` of them."""
     compiled = ascent.compiled
     queries = len(compiled.order)
-    enough = enough_queries(likelihood.rounds) if enough is None else enough
+    if enough is None:
+        enough = enough_queries(likelihood.rounds, len(compiled.codes))
     if queries <= enough:
         return ascent, likelihood
     share = 0.5 * enough / queries
