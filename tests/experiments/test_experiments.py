@@ -207,6 +207,24 @@ def test_gains_are_ratios_of_means_within_an_experiment() -> None:
     ]
 
 
+def test_the_committed_page_is_that_of_the_committed_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = Path(__file__).parents[2] / "docs" / "results"
+    for path in (*stored.glob("*.csv"), stored / page.MACHINE):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(page, "write_figures", lambda *_: [])
+    text = page.write_page(tmp_path).read_text(encoding="utf-8")
+    assert text == (stored / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_run_of_every_experiment_is_committed() -> None:
+    stored = Path(__file__).parents[2] / "docs" / "results"
+    for name in NAMES:
+        store = Store(stored / f"{name}.csv")
+        assert all(task.key in store for task in load(name).tasks(Options())), name
+
+
 def test_an_empty_folder_has_no_page(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="no experiment is stored"):
         page.write_page(tmp_path)

@@ -96,8 +96,10 @@ class Store:
             if b"\n" not in text:
                 stream.write(",".join(COLUMNS) + "\n")
             self._stream = stream
-            yield self
-            self._stream = None
+            try:
+                yield self
+            finally:
+                self._stream = None
 
     def append(self, cells: Mapping[str, object]) -> None:
         """Add a run, on disk before this returns."""
