@@ -66,13 +66,29 @@ binary = true
 values = ["Private", "State-gov"]
 missing = true
 [binary_columns]
-pattern = "movie_*"
+prefix = "movie_"
+count = 17770
 """
     )
     schema = Schema.load(path)
-    assert schema.names == ("sex", "age", "smoker", "workclass")
-    resolved = schema.resolve(["movie_2", "age", "sex", "id", "smoker", "workclass", "movie_1"])
-    assert resolved.names == ("movie_2", "age", "sex", "smoker", "workclass", "movie_1")
+    assert schema.names[:5] == ("sex", "age", "smoker", "workclass", "movie_0")
+    assert schema.names[-1] == "movie_17769"
+    assert len(schema) == 4 + 17_770
+    assert schema["movie_1"].is_binary
+    schema.save(path)
+    assert Schema.load(path) == schema
+
+
+def test_columns_stand_in_the_order_of_the_schema() -> None:
+    """The order of a table's columns may depend on its rows: that of a pivot often does."""
+    schema = Schema(tuple(Attribute.binary(name) for name in "abc"))
+    assert schema.resolve(["c", "id", "a", "b"]) == schema
+
+
+def test_a_pattern_is_resolved_against_the_header() -> None:
+    schema = Schema((Attribute.binary("b"), Attribute.binary("a")), ("movie_*",))
+    resolved = schema.resolve(["movie_2", "a", "id", "b", "movie_1"])
+    assert resolved.names == ("b", "a", "movie_2", "movie_1")
     assert resolved["movie_1"].is_binary
     with pytest.raises(SchemaError, match=r"movie_\*.*names"):
         schema.require_resolved()

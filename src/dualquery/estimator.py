@@ -70,6 +70,8 @@ class DualQuery:
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
     the table, the workload and the oracle, provided the schema was declared without the table.
+    A schema with a `[binary_columns] pattern` takes column names from the table's header: it is
+    refused unless `public_header` says that the header is public, and the statement says so.
     """
 
     epsilon: float
@@ -92,6 +94,7 @@ class DualQuery:
     out_of_domain: str = "refuse"
     engine: str = "local"
     scheduler: str | None = None
+    public_header: bool = False
 
     def fit(
         self,
@@ -116,6 +119,7 @@ class DualQuery:
             ledger: a budget ledger that the release is charged to before its first draw.
         """
         self._check()
+        patterns = self._public_patterns(schema)
         source = open_table(table)
         self._refuse_padding(source)
         schema = source.bind(schema)
@@ -156,6 +160,7 @@ class DualQuery:
             neighbours=plan.budget.neighbours,
             accountant=self.accountant,
             private=source_of_draws.private,
+            public_header=patterns,
         )
         certificate = (
             None if self.certify is None else certify(transcript, asked, plan.eta, self.certify)
@@ -240,6 +245,19 @@ class DualQuery:
                 "reference size with rows"
             )
         return self.rows
+
+    def _public_patterns(self, schema: Schema) -> tuple[str, ...]:
+        """The patterns of a schema, if its curator says that the table's header is public.
+
+        With one-hot columns a single cell of a single person can add a column to the header.
+        """
+        if schema.patterns and not self.public_header:
+            raise ParameterError(
+                f"binary_columns pattern {schema.patterns[0]!r} reads column names off the private "
+                "table; declare them with names, or prefix and count, or say that the header is "
+                "public (--public-header, public_header=True)"
+            )
+        return schema.patterns
 
     def _refuse_padding(self, table: Table) -> None:
         """A declared number of records fills a table up, which add-remove does not cover.

@@ -305,9 +305,11 @@ class Schema:
             raise SchemaError(f"the schema has no attribute {name!r}{hint}") from None
 
     def resolve(self, columns: Iterable[str]) -> Schema:
-        """Fit the schema to a table's header: order of the table, patterns expanded.
+        """Fit the schema to a table's header: every declared column is there, patterns expanded.
 
-        Columns the schema does not declare are left out.
+        The order is that of the schema, whatever the order of the table, so that nothing but the
+        columns that match a pattern is read off the header. Those follow the declared ones, in the
+        order of the header. Columns the schema does not declare are left out.
         """
         import fnmatch
         import re
@@ -321,17 +323,16 @@ class Schema:
         for name in self.names:
             if name not in present:
                 raise SchemaError(f"the table has no column {name!r}, which the schema declares")
-        attributes = []
-        for name in header:
-            if name in self.index:
-                attributes.append(self.attributes[self.index[name]])
-            elif any(matcher.match(name) for matcher in matchers):
-                attributes.append(Attribute.binary(name))
-        if matchers and len(attributes) == len(self.attributes):
+        matched = tuple(
+            Attribute.binary(name)
+            for name in header
+            if name not in self.index and any(matcher.match(name) for matcher in matchers)
+        )
+        if matchers and not matched:
             raise SchemaError(
                 f"no column of the table matches binary_columns pattern {self.patterns[0]!r}"
             )
-        return Schema(tuple(attributes), rules=self.rules)
+        return Schema((*self.attributes, *matched), rules=self.rules)
 
     def require_resolved(self) -> Schema:
         """The schema itself, if every column is known by name."""

@@ -32,7 +32,7 @@ class Table(Protocol):
     """Rows that can be counted without ever being held whole."""
 
     def bind(self, schema: Schema) -> Schema:
-        """The schema in the table's own column order, patterns resolved."""
+        """The schema itself, if the table has its columns; patterns are resolved."""
         ...
 
     def blocks(

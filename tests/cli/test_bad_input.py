@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -61,6 +63,39 @@ def test_an_unknown_treatment(files, release) -> None:
 def test_a_word_in_a_numeric_column(files, release, rows) -> None:
     table = changed(files, rows, "age", ["old"])
     refused(release(table=table), files, "'age'", "'old'", "not a number")
+
+
+def test_a_pattern_needs_a_public_header(files, release, run) -> None:
+    """With one-hot columns one person's new diagnosis adds a column to the header."""
+    (files / "wide.csv").write_text("icd_I10,icd_E11,age\n" + "0,1,33\n1,0,44\n" * 200)
+    (files / "wide.toml").write_text(
+        '[attributes.age]\nedges = [0, 50, 120]\n[binary_columns]\npattern = "icd_*"\n'
+    )
+    wide = {"table": files / "wide.csv", "schema": files / "wide.toml"}
+    words = ("'icd_*'", "prefix and count", "--public-header")
+    refused(release("--k", 1, **wide), files, *words)
+    done = release("--k", 1, "--public-header", **wide)
+    assert done.code == 0, done.err
+    assert "'icd_*' were read off the table's header" in done.out
+    stated = json.loads((files / "out" / "release.json").read_text())
+    assert stated["privacy"]["public_header"] == ["icd_*"]
+    assert list(stated["schema"]["attributes"]) == ["age", "icd_I10", "icd_E11"]
+    page = (files / "out" / "report.html").read_text()
+    assert "<code>icd_*</code> were read off the table" in page
+    assert "this statement does not cover them" in page
+    assert run("evaluate", files / "out", files / "wide.csv").code == 0
+
+
+def test_names_that_are_declared_need_no_public_header(files, release) -> None:
+    (files / "wide.csv").write_text("m_1,m_0\n" + "0,1\n1,0\n" * 200)
+    (files / "wide.toml").write_text('[binary_columns]\nprefix = "m_"\ncount = 2\n')
+    done = release("--k", 1, table=files / "wide.csv", schema=files / "wide.toml")
+    assert done.code == 0, done.err
+    assert "header" not in done.out
+    page = (files / "out" / "report.html").read_text()
+    assert "What each column can hold was declared before the table was read." in page
+    stated = json.loads((files / "out" / "release.json").read_text())
+    assert list(stated["schema"]["attributes"]) == ["m_0", "m_1"]
 
 
 def test_an_empty_table(files, release, rows) -> None:

@@ -48,6 +48,15 @@ def test_add_remove_says_what_is_not_published_and_what_replacement_costs() -> N
     assert statement().replacement == {}
 
 
+def test_names_read_off_the_header_are_not_covered() -> None:
+    made = statement(public_header=("icd_*", "atc_*"))
+    assert "match 'icd_*', 'atc_*' were read off the table's header" in made.text()
+    assert made.to_dict()["public_header"] == ["icd_*", "atc_*"]
+    assert PrivacyStatement.from_dict(made.to_dict()) == made
+    assert "header" not in statement().text()
+    assert statement().to_dict()["public_header"] == []
+
+
 def test_a_seeded_run_is_stamped_first() -> None:
     made = statement(private=False)
     assert made.stamp == NOT_PRIVATE

@@ -56,6 +56,12 @@ def release(
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler. [default: a local cluster]")
     ] = None,
+    public_header: Annotated[
+        bool,
+        typer.Option(
+            "--public-header", help="The table's column names are public: allow a pattern for them."
+        ),
+    ] = False,
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
     records: options.LongRecords = None,
@@ -99,6 +105,7 @@ def release(
         out_of_domain=out_of_domain,
         engine=engine,
         scheduler=scheduler,
+        public_header=public_header,
     )
     check_free(out, overwrite=overwrite)
     with Reporter(quiet) as progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class PrivacyStatement:
         rho: the zero-concentrated parameter; adds up over releases.
         private: False for a seeded run, whose draws anyone with the seed can repeat.
         replacement: for add-remove, ε by every accountant if a record is replaced.
+        public_header: the patterns for which column names were read off the table's header.
     """
 
     epsilon: float
@@ -50,6 +51,7 @@ class PrivacyStatement:
     rho: float
     private: bool = True
     replacement: Mapping[str, float] = field(default_factory=dict)
+    public_header: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -61,6 +63,7 @@ class PrivacyStatement:
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
         accountant: str = DEFAULT_ACCOUNTANT,
         private: bool = True,
+        public_header: Sequence[str] = (),
     ) -> PrivacyStatement:
         """The statement for a list of events."""
         get_accountant(accountant)
@@ -81,6 +84,7 @@ class PrivacyStatement:
             replacement=_figures(events.doubled(), delta)
             if neighbours is Neighbours.ADD_REMOVE
             else {},
+            public_header=tuple(public_header),
         )
 
     @property
@@ -115,7 +119,20 @@ class PrivacyStatement:
                 "for replacing one record's content, a different promise, the same run costs "
                 f"ε = {figure(self.replacement[self.accountant])}"
             )
+        if self.public_header:
+            lines.append(self.about_header)
         return "\n".join(lines)
+
+    @property
+    def about_header(self) -> str:
+        """What the statement does not cover, where column names were read off the table."""
+        if not self.public_header:
+            return ""
+        patterns = ", ".join(repr(pattern) for pattern in self.public_header)
+        return (
+            f"the names of the 0/1 columns that match {patterns} were read off the table's header, "
+            "which the curator declared public: this statement does not cover them"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; a figure that is not finite becomes null."""
@@ -131,6 +148,7 @@ class PrivacyStatement:
             "private": self.private,
             "stamp": self.stamp,
             "replacement": {name: finite(value) for name, value in self.replacement.items()},
+            "public_header": list(self.public_header),
         }
 
     @classmethod
@@ -148,6 +166,7 @@ class PrivacyStatement:
                 rho=float(values["rho"]),
                 private=bool(values["private"]),
                 replacement={k: _number(v) for k, v in values["replacement"].items()},
+                public_header=tuple(map(str, values["public_header"])),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ParameterError(f"not a privacy statement: {error!r}") from error

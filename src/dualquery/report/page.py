@@ -40,7 +40,7 @@ def render_page(release: Release) -> str:
     source = source_of(release)
     sections = {
         "privacy": privacy_section(release.privacy),
-        "data": _schema_section(release.schema),
+        "data": _schema_section(release.schema, release.privacy.public_header),
         "distributions": distributions(release, source),
         "course": course(release.transcript),
         "parameters": parameter_table(release.parameters),
@@ -108,9 +108,9 @@ def _navigation() -> str:
     return f"<ul>{items}</ul>"
 
 
-def _schema_section(schema: Schema) -> str:
+def _schema_section(schema: Schema, public_header: tuple[str, ...]) -> str:
     intro = (
-        "<p>What each column can hold was declared before the table was read. "
+        f"<p>{_declared(public_header)} "
         "Ranges take their lower end and leave out their upper one, but for the last.</p>"
     )
     binary = [a for a in schema.attributes if a.is_binary]
@@ -123,6 +123,18 @@ def _schema_section(schema: Schema) -> str:
         names = ", ".join(f"<code>{escape(a.name)}</code>" for a in binary[:MOST_ATTRIBUTES])
         parts.append(f"<p>{len(binary):,} columns of 0/1: {names}</p>{_left_out(len(binary))}")
     return "".join(parts)
+
+
+def _declared(public_header: tuple[str, ...]) -> str:
+    """Where the columns come from."""
+    if not public_header:
+        return "What each column can hold was declared before the table was read."
+    patterns = ", ".join(f"<code>{escape(pattern)}</code>" for pattern in public_header)
+    return (
+        f"The names of the 0/1 columns that match {patterns} were read off the table's header, "
+        "which its curator declared public: the privacy statement does not cover them. What each "
+        "of the other columns can hold was declared before the table was read."
+    )
 
 
 def _left_out(count: int) -> str:

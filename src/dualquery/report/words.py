@@ -46,6 +46,9 @@ def privacy_section(privacy: PrivacyStatement) -> str:
         "<p>The private table was touched only to draw queries at random. Everything on this page, "
         "answers, rows and charts, was computed from those draws alone.</p>"
     )
+    if privacy.about_header:
+        sentence = privacy.about_header
+        body.append(f"<p><strong>{escape(sentence[0].upper() + sentence[1:])}.</strong></p>")
     body.append(_by_accountant(privacy))
     return "".join(body)
 
