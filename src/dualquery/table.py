@@ -178,12 +178,19 @@ def _arrow_column(series: Any, name: str) -> pa.Array:
 
 
 class CsvTable(ArrowTable):
-    """A CSV file, plain or gzipped; every cell is read as text and judged by the schema."""
+    """A CSV file, plain or gzipped; every cell is read as text and judged by the schema.
+
+    Where there is one column, a blank line is a missing cell: were it skipped, the number of rows,
+    which is published, would depend on a cell. Where there are more, a row of missing cells is a
+    line of separators, and a blank line is no row.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.single = False
         with reading(path), self._open(None) as reader:
             super().__init__(reader.schema.names)
+        self.single = len(self.header) == 1
 
     def _open(self, names: Sequence[str] | None) -> Any:
         from pyarrow import csv
@@ -198,13 +205,33 @@ class CsvTable(ArrowTable):
         return csv.open_csv(
             str(self.path),
             read_options=csv.ReadOptions(block_size=1 << 23),
-            parse_options=csv.ParseOptions(delimiter=separator),
+            parse_options=csv.ParseOptions(delimiter=separator, ignore_empty_lines=not self.single),
             convert_options=convert,
         )
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with reading(self.path):
+            if self.single:
+                self._require_lines()
             yield from self._open(names)
+
+    def _require_lines(self) -> None:
+        """Refuse a single column in which a blank line may be something else than a missing cell.
+
+        If the last line has no end, a missing last cell and the end of the file look the same.
+        """
+        with pa.input_stream(str(self.path), compression="detect") as stream:
+            first, last = b"", b""
+            while part := stream.read(1 << 20):
+                first = first or part[:1]
+                last = part[-1:]
+        if first in (b"\n", b"\r"):
+            raise TableError(f"{str(self.path)!r} begins with a blank line; expected its header")
+        if last not in (b"\n", b"\r"):
+            raise TableError(
+                f"{str(self.path)!r} has one column and no line end after its last row, so that a "
+                "missing last cell would not count as a row; end the file with a new line"
+            )
 
 
 class ParquetTable(ArrowTable):
