@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.queries.workload import Workload
+from dualquery.queries.workload import Literals, Workload
 from dualquery.records import Records, Words
 from dualquery.threads import over_ranges
 
@@ -39,6 +39,7 @@ CALL_NS = 15.0
 """Nanoseconds a query takes in one block besides its words."""
 
 MOST_CELLS = 1 << 20
+"""Cells of a table, the level of all codes that nobody asks for included."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,14 +259,19 @@ def _worth_tables(tally: Tally, workload: Workload, terms: Terms) -> Positions:
     for column in attributes.T[1:]:  # wraps where it must: a clash costs time, not exactness
         key = key * np.uint64(len(workload.schema)) + column.astype(np.uint64)
     _, table, sharing = np.unique(key, return_inverse=True, return_counts=True)
-    levels = np.bincount(workload.literals.attribute)[attributes] + 1.0
+    asked = np.zeros(len(workload.literals), dtype=bool)
+    asked[terms[fit] >> 1] = True
+    levels = np.bincount(workload.literals.attribute[asked])[attributes] + 1.0
     worth = (sharing * one_query > one_table)[table] & (levels.prod(axis=1) <= MOST_CELLS)
     chosen: Positions = fit[worth]
     return chosen
 
 
 def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
-    """Conjunctions of positive literals of one code each, all cells of a table in one pass."""
+    """Conjunctions of positive literals of one code each, all cells of a table in one pass.
+
+    No table may have more than `MOST_CELLS` cells.
+    """
     from dualquery.queries._kernels import count_tables, fill_codes
 
     owner = workload.literals.attribute
@@ -276,22 +282,21 @@ def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
     attributes = owner[literals]
     fresh = np.concatenate([[True], (attributes[1:] != attributes[:-1]).any(axis=1)])
     start = np.concatenate([np.flatnonzero(fresh), [len(terms)]])
-    # The code of a row is the place of its literal among those of the attribute; one more
-    # stands for all codes that no query asks for.
     used, column = np.unique(attributes[fresh], return_inverse=True)
-    levels_of = [np.flatnonzero(owner == a) for a in used]
-    level = np.empty(len(owner), dtype=np.int64)
-    for members in levels_of:
-        level[members] = np.arange(len(members))
+    levels = _levels(workload.literals, literals, used)
     columns = column.reshape(-1, terms.shape[1])
-    sizes = np.array([len(members) + 1 for members in levels_of])[columns]
+    sizes = np.array([len(members) + 1 for members in levels.members])[columns]
+    largest = sizes.prod(axis=1, dtype=np.float64).max()
+    if largest > MOST_CELLS:
+        raise ValueError(f"a table of {largest:.0f} cells; expected at most {MOST_CELLS}")
     radix = np.cumprod(np.column_stack([np.ones(len(sizes), dtype=np.int64), sizes]), axis=1)
     table = np.cumsum(fresh) - 1
-    cells = (level[literals] * radix[table, :-1]).sum(axis=1)
+    cells = (levels.of[literals] * radix[table, :-1]).sum(axis=1)
     counts = np.zeros(len(terms), dtype=np.int64)
+    width = np.uint16 if sizes.max() <= 1 << 16 else np.int32
     for bits, rows in zip(tally.records.blocks, tally.records.block_rows, strict=True):
-        codes = np.empty((len(used), rows), dtype=np.uint16)
-        for members, row in zip(levels_of, codes, strict=True):
+        codes = np.empty((len(used), rows), dtype=width)
+        for members, row in zip(levels.members, codes, strict=True):
             row[:] = len(members)
             fill_codes(bits, members, row)
         task = partial(count_tables, codes, columns, radix, start, cells, counts)
@@ -299,6 +304,38 @@ def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
     restored = np.empty_like(counts)
     restored[by_attribute] = counts
     return restored
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """The codes that the cells of tables tell apart.
+
+    `members[i]` are the literals of the i-th attribute, one per level. `of[literal]` is the
+    level of a literal. One more level stands for all codes that no cell asks for.
+    """
+
+    members: list[Positions]
+    of: Positions
+
+
+def _levels(literals: Literals, cells: Positions, attributes: Positions) -> _Levels:
+    """The levels of some attributes, in rising order, for cells made of single-code literals.
+
+    Only the literals of the cells may be levels. A workload can hold others of the same
+    attribute, such as sets of codes, and a row that satisfies one of these would lose its code.
+    """
+    asked = np.unique(cells)
+    code = literals.codes[literals.start[asked]]
+    order = np.lexsort((code, literals.attribute[asked]))
+    asked, code = asked[order], code[order]
+    owner = literals.attribute[asked]
+    fresh = np.concatenate([[True], (owner[1:] != owner[:-1]) | (code[1:] != code[:-1])])
+    distinct = asked[fresh]
+    first = np.searchsorted(owner[fresh], attributes)
+    level = np.zeros(len(literals), dtype=np.int64)
+    # The same code twice is one level, whichever of its literals a cell names.
+    level[asked] = np.cumsum(fresh) - 1 - first[np.searchsorted(attributes, owner)]
+    return _Levels(np.split(distinct, first[1:]), level)
 
 
 # Order
