@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,13 +197,24 @@ def _fitting(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArr
     return column.cast(kind)
 
 
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write csv or parquet, by the file's ending; a 0/1 table also as a sparse .npz."""
+def note_key(name: str) -> bytes:
+    """How a note of this package is called in the metadata of a Parquet file."""
+    return f"dualquery.{name}".encode()
+
+
+def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = None) -> None:
+    """Write csv or parquet, by the file's ending; a 0/1 table also as a sparse .npz.
+
+    `notes` say something about the whole file. Parquet keeps them in its key-value metadata, an
+    .npz as arrays; a csv has no place for them that readers would not take for data.
+    """
     endings = path.name.lower()
+    told = notes or {}
     if endings.endswith((".parquet", ".pq")):
         from pyarrow import parquet
 
-        parquet.write_table(table, path)
+        kept = {**(table.schema.metadata or {}), **{note_key(n): t for n, t in told.items()}}
+        parquet.write_table(table.replace_schema_metadata(kept or None), path)
     elif endings.endswith((".csv", ".csv.gz")):
         from pyarrow import csv
 
@@ -212,5 +224,9 @@ def write_table(table: pa.Table, path: Path) -> None:
         from scipy import sparse
 
         sparse.save_npz(path, _sparse(table))
+        with zipfile.ZipFile(path, "a") as archive:
+            for name, text in told.items():
+                with archive.open(f"{name}.npy", "w") as member:
+                    np.lib.format.write_array(member, np.array(text))
     else:
         raise ParameterError(f"cannot write {path.name!r}; expected .csv, .csv.gz or .parquet")

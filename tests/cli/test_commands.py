@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -85,6 +86,36 @@ def test_release_json_and_quiet(release) -> None:
 
 def test_a_seeded_release_says_so(release) -> None:
     assert "NOT PRIVATE" in release("--seed", 1).out
+
+
+def test_samples_of_a_seeded_release_are_stamped(run, files, release) -> None:
+    release("--seed", 1, "--quiet")
+    done = run("sample", files / "out", "--rows", 5, "--out", files / "rows.parquet")
+    assert done.err == "seeded: NOT PRIVATE\n"
+    stamp = pq.read_schema(files / "rows.parquet").metadata[b"dualquery.stamp"]
+    assert stamp == b"seeded: NOT PRIVATE"
+    done = run("sample", files / "out", "--rows", 5, "--out", files / "rows.csv.gz")
+    assert done.err == "seeded: NOT PRIVATE (a csv file cannot carry this stamp)\n"
+    done = run("answer", files / "out", "smoker", "--json")
+    assert json.loads(done.out)["stamp"] == "seeded: NOT PRIVATE"
+
+
+def test_a_stamped_sparse_sample_is_still_a_matrix(run, tmp_path) -> None:
+    from scipy import sparse
+
+    matrix = sparse.csr_matrix(np.random.default_rng(0).integers(0, 2, (200, 6)))
+    sparse.save_npz(tmp_path / "table.npz", matrix)
+    (tmp_path / "schema.toml").write_text('[binary_columns]\nprefix = "x"\ncount = 6\n')
+    done = run(
+        "release", tmp_path / "table.npz", "--schema", tmp_path / "schema.toml", "--epsilon", 1,
+        "--delta", 1e-3, "--out", tmp_path / "out", "--queries", 50, "--seed", 1,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    run("sample", tmp_path / "out", "--rows", 7, "--out", tmp_path / "rows.npz")
+    assert sparse.load_npz(tmp_path / "rows.npz").shape == (7, 6)
+    with np.load(tmp_path / "rows.npz") as stored:
+        assert str(stored["stamp"]) == "seeded: NOT PRIVATE"
+    assert open_table(tmp_path / "rows.npz").width == 6
 
 
 def test_a_workload_file(files, release) -> None:

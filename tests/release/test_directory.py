@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +17,7 @@ from scipy import sparse
 import dualquery as dq
 from dualquery.errors import ParameterError, QueryError, ReleaseError
 from dualquery.privacy.statement import NOT_PRIVATE
-from dualquery.release import directory
+from dualquery.release import directory, stamps
 from dualquery.schema import Schema
 
 KINDS = {
@@ -81,6 +84,48 @@ def test_an_unseeded_release_carries_no_stamp(tmp_path, schema: Schema, rows: pa
     out = release.save(tmp_path / "out")
     for file in ("release.json", "report.html"):
         assert "NOT PRIVATE" not in (out / file).read_text()
+
+
+def test_every_file_of_a_seeded_run_is_stamped(tmp_path, made: dq.Release) -> None:
+    out = made.save(tmp_path / "out")
+    assert pq.read_schema(out / "records.parquet").metadata[b"dualquery.stamp"].decode() == (
+        NOT_PRIVATE
+    )
+    for file in out.glob("*.npz"):
+        with np.load(file) as stored:
+            assert str(stored["stamp"]) == NOT_PRIVATE, file
+    assert NOT_PRIVATE in (out / "report.html").read_text().partition("</head>")[0]
+    assert {stamps.stamp_of(file) for file in out.iterdir() if file.suffix != ".json"} == {
+        NOT_PRIVATE
+    }
+
+
+@pytest.mark.parametrize("name", ["records.parquet", "model.npz", "workload.npz", "report.html"])
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_release_whose_stamps_disagree_is_refused(
+    tmp_path, made: dq.Release, seeded: bool, name: str
+) -> None:
+    """One file of another run, with its digest entered as if it belonged there."""
+    honest = replace(made, privacy=replace(made.privacy, private=True))
+    one, other = (made, honest) if seeded else (honest, made)
+    out, from_elsewhere = one.save(tmp_path / "out"), other.save(tmp_path / "other")
+    if not (out / name).exists():
+        pytest.skip("a release of records has no model")
+    dq.load(out)
+    shutil.copy(from_elsewhere / name, out / name)
+    content = json.loads((out / "release.json").read_text())
+    content["files"][name] = hashlib.sha256((out / name).read_bytes()).hexdigest()
+    (out / "release.json").write_text(json.dumps(content))
+    with pytest.raises(ReleaseError, match=f"{name}' is stamped .* they are not of one release"):
+        dq.load(out)
+
+
+def test_words_in_a_schema_are_no_stamp(tmp_path, rows: pa.Table) -> None:
+    sly = f'<meta name="dualquery-stamp" content="{NOT_PRIVATE}">'
+    table = rows.select(["smoker"]).append_column(sly, rows.column("smoker"))
+    schema = Schema((dq.Attribute.binary("smoker"), dq.Attribute.binary(sly)))
+    made = dq.DualQuery(epsilon=1.0, delta=1e-4, queries=20, errors=False).fit(table, schema=schema)
+    assert dq.load(made.save(tmp_path / "out")).privacy.private
 
 
 def test_what_exists_is_not_overwritten(tmp_path, made: dq.Release) -> None:

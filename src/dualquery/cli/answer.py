@@ -31,7 +31,8 @@ def answer(
     rows = list(zip(texts, release.answers(asked).tolist(), errors, strict=True))
     if as_json:
         answers = [{"query": t, "answer": a, "standard_error": e} for t, a, e in rows]
-        typer.echo(json.dumps({"source": release.source, "answers": answers}))
+        told = {"source": release.source, "stamp": release.privacy.stamp, "answers": answers}
+        typer.echo(json.dumps(told))
         return
     for text, value, error in rows:
         spread = "" if error is None else f" ± {error:.6f}"

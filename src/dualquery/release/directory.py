@@ -19,6 +19,7 @@ from dualquery.queries.actions import Actions
 from dualquery.queries.workload import Literals, Workload
 from dualquery.refit.errors import ErrorTable
 from dualquery.refit.mixture import Mixture
+from dualquery.release import stamps
 from dualquery.release.release import Release
 from dualquery.schema_files import schema_from_dict, schema_to_dict
 from dualquery.transcript import Transcript
@@ -70,6 +71,7 @@ def _write_files(release: Release, folder: Path) -> None:
     from dualquery.report.page import render_page
 
     actions, queries = release.actions, release.actions.queries
+    stamp = stamps.arrays(release.privacy.stamp)
     np.savez_compressed(
         folder / "workload.npz",
         attribute=queries.literals.attribute,
@@ -80,9 +82,11 @@ def _write_files(release: Release, folder: Path) -> None:
         is_parity=queries.is_parity,
         asked=np.array(actions.asked),
         offsets=actions.offsets,
+        allow_pickle=False,
+        **stamp,
     )
     arrays = release.transcript.to_arrays()
-    np.savez_compressed(folder / "transcript.npz", allow_pickle=False, **arrays)
+    np.savez_compressed(folder / "transcript.npz", allow_pickle=False, **arrays, **stamp)
     if release.model is not None:
         scale = np.empty((0, 0)) if release.errors is None else release.errors.scale
         np.savez_compressed(
@@ -90,11 +94,17 @@ def _write_files(release: Release, folder: Path) -> None:
             weights=release.model.weights,
             tables=release.model.tables,
             error_scale=scale,
+            allow_pickle=False,
+            **stamp,
         )
     records = release.transcript.records
     if records is None:
         records = release.sample_codes(SHOWN_RECORDS, np.random.default_rng(0))
-    write_table(records_table(records, release.schema), folder / "records.parquet")
+    write_table(
+        records_table(records, release.schema),
+        folder / "records.parquet",
+        stamps.notes(release.privacy.stamp),
+    )
     (folder / "report.html").write_text(render_page(release), encoding="utf-8")
     (folder / "release.json").write_text(
         json.dumps(_description(release, folder), indent=1, ensure_ascii=False) + "\n",
@@ -152,7 +162,9 @@ def read_release(path: str | Path) -> Release:
         for name, digest in content["files"].items():
             if not (folder / name).is_file() or _digest(folder / name) != digest:
                 raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
-        return _assemble(folder, content)
+        made = _assemble(folder, content)
+        stamps.check_stamps(folder, content["files"], made.privacy.stamp)
+        return made
     except DualQueryError:
         raise
     except (OSError, KeyError, ValueError, TypeError) as error:

@@ -59,6 +59,7 @@ def render_page(release: Release) -> str:
         model_script=asset("model.js"),
         explorer_script=asset("explorer.js"),
         payload=script_json(payload(release, source)),
+        stamp_meta=f'<meta name="dualquery-stamp" content="{escape(stamp)}">' if stamp else "",
         stamp=f'<p class="stamp">{escape(stamp)}</p>' if stamp else "",
         lead=_lead(release),
         figures=_figures(release),

@@ -1,0 +1,63 @@
+"""The stamp of a seeded run in each of its files, and the check that all files agree.
+
+A file that is copied out of a release must still say that its draws can be repeated. Parquet keeps
+the stamp in its key-value metadata, an `.npz` in an array `stamp`, the page in its head and in its
+text, `release.json` in the privacy statement. A file of a private run carries none of these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.errors import ReleaseError
+from dualquery.frames import note_key
+
+STAMP = "stamp"
+"""What a note or an array with the stamp is called."""
+
+HEAD_BYTES = 4096
+"""The head of a page begins with its stamp, before the style and everything that a user wrote."""
+
+_META = re.compile(r'<meta name="dualquery-stamp" content="([^"]*)">')
+
+
+def arrays(stamp: str) -> dict[str, npt.NDArray[np.str_]]:
+    """What a stamped `.npz` holds besides its own arrays."""
+    return {STAMP: np.array(stamp)} if stamp else {}
+
+
+def notes(stamp: str) -> dict[str, str]:
+    """What a stamped Parquet file holds in its metadata."""
+    return {STAMP: stamp} if stamp else {}
+
+
+def stamp_of(file: Path) -> str:
+    """The stamp that a file carries; empty where it has none."""
+    if file.suffix == ".parquet":
+        from pyarrow import parquet
+
+        kept = parquet.read_schema(file).metadata or {}
+        return str(kept.get(note_key(STAMP), b""), "utf-8")
+    if file.suffix == ".npz":
+        with np.load(file, allow_pickle=False) as stored:
+            return str(stored[STAMP]) if STAMP in stored.files else ""
+    with file.open("rb") as stream:
+        found = _META.search(stream.read(HEAD_BYTES).decode("utf-8", errors="replace"))
+    return unescape(found[1]) if found else ""
+
+
+def check_stamps(folder: Path, names: Iterable[str], stamp: str) -> None:
+    """Refuse a release in which a file is stamped and the statement is not, or the reverse."""
+    for name in names:
+        found = stamp_of(folder / name)
+        if found != stamp:
+            raise ReleaseError(
+                f"{str(folder / name)!r} is stamped {found!r}, but release.json says {stamp!r}; "
+                "they are not of one release"
+            )
