@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -55,7 +56,7 @@ def test_the_same_kind_of_frame_comes_back(backend, schema: Schema, rows: pa.Tab
     bound = source.bind(schema)
     block = next(iter(source.blocks(bound, range(len(bound)), OutOfDomain.REFUSE)))
     codes = np.column_stack([block.codes(a) for a in range(len(bound))])
-    back = FrameStyle.of(frame).frame(decode(codes, bound), bound)
+    back = FrameStyle.of(frame, like_input=True).frame(decode(codes, bound), bound)
     assert type(back) is type(frame)
     assert list(back.columns if backend != "pyarrow" else back.column_names) == list(
         frame.columns if backend != "pyarrow" else frame.column_names
@@ -71,7 +72,7 @@ def test_the_same_kind_of_frame_comes_back(backend, schema: Schema, rows: pa.Tab
     )
 
 
-def test_column_types_of_pandas_are_kept() -> None:
+def test_column_types_of_pandas_are_kept_on_request() -> None:
     schema = Schema(
         (
             Attribute.binary("flag"),
@@ -89,7 +90,7 @@ def test_column_types_of_pandas_are_kept() -> None:
         }
     )
     codes = np.array([[1, 0, 0, 0], [0, 1, 1, 2]], dtype=np.int32)
-    back = FrameStyle.of(frame).frame(decode(codes, schema), schema)
+    back = FrameStyle.of(frame, like_input=True).frame(decode(codes, schema), schema)
     assert back.dtypes.equals(frame.dtypes)
     assert back["flag"].tolist() == [True, False]
     assert back["city"].tolist() == ["x", "y"]
@@ -175,17 +176,115 @@ def test_categories_come_from_the_schema_not_from_the_table() -> None:
     """A frame's own categories list what occurs in it, even cells that were clamped away."""
     schema = Schema((Attribute.categorical("c", ["x", "y", "z"]),))
     private = pd.DataFrame({"c": pd.Categorical(["x", "John Smith"])})
-    style = FrameStyle.of(private)
+    style = FrameStyle.of(private, like_input=True)
     assert "John" not in repr(style)
     codes = np.array([[0], [1], [2]], dtype=np.int32)
     back = style.frame(decode(codes, schema), schema)
     assert back["c"].tolist() == ["x", "y", "z"]
     assert list(back["c"].dtype.categories) == ["x", "y", "z"]
     enum = pl.DataFrame({"c": pl.Series(["x"], dtype=pl.Enum(["x", "John Smith"]))})
-    style = FrameStyle.of(enum)
+    style = FrameStyle.of(enum, like_input=True)
     assert "John" not in repr(style)
     back = style.frame(decode(codes, schema), schema)
     assert back["c"].to_list() == ["x", "y", "z"]
     assert back["c"].dtype == pl.Enum(["x", "y", "z"])
     block = next(iter(open_table(enum).blocks(schema, [0], OutOfDomain.REFUSE)))
     assert block.codes(0).tolist() == [0]
+
+
+TYPED = Schema(
+    (
+        Attribute.categorical("word", ["a", "b", "c"], missing=True),
+        Attribute.categorical("level", [1, 2, 300], missing=True),
+        Attribute.numeric("whole", [0, 10, 20], missing=True),
+        Attribute.numeric("decimal", [0.0, 0.5, 1.0], missing=True),
+        Attribute.binary("flag", missing=True),
+        Attribute.categorical("said", [False, True], missing=True),
+        Attribute.categorical("always", ["x", "y"]),
+        Attribute.numeric("age", [0, 50, 100]),
+        Attribute.binary("b"),
+    )
+)
+ARROW_TYPES = {
+    "word": pa.string(),
+    "level": pa.int64(),
+    "whole": pa.int64(),
+    "decimal": pa.float64(),
+    "flag": pa.int64(),
+    "said": pa.bool_(),
+    "always": pa.string(),
+    "age": pa.int64(),
+    "b": pa.int64(),
+}
+PANDAS_TYPES = {
+    "word": "str",
+    "level": "Int64",
+    "whole": "Int64",
+    "decimal": "float64",
+    "flag": "Int64",
+    "said": "boolean",
+    "always": "str",
+    "age": "int64",
+    "b": "int64",
+}
+
+
+def private_tables() -> list[pa.Table]:
+    """Tables that differ in what a reader infers: missing cells, categories, widths."""
+    full = decode(np.zeros((3, len(TYPED)), dtype=np.int32), TYPED)
+    holed = decode(
+        np.array([[a.size - 1 for a in TYPED.attributes], [0] * 9, [0] * 9], np.int32), TYPED
+    )
+    words = ["word", "always"]
+    narrow = pa.table(
+        {
+            n: full.column(n).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+            if n in words
+            else full.column(n)
+            for n in full.column_names
+        }
+    )
+    wide = pa.table(
+        {
+            n: pa.DictionaryArray.from_arrays(pa.array([2, 2, 1], pa.int64()), ["c", "b", "a"])
+            if n == "word"
+            else full.column(n).cast(pa.float32())
+            if n in ("whole", "age", "level")
+            else full.column(n)
+            for n in full.column_names
+        }
+    )
+    return [full, holed, narrow, wide]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("holed", [False, True])
+def test_types_follow_from_the_schema_alone(backend, holed: bool) -> None:
+    """Neither the private table nor the rows that happen to be sampled change a type."""
+    codes = np.zeros((4, len(TYPED)), dtype=np.int32)
+    if holed:
+        codes[1] = TYPED.sizes - 1
+    table = decode(codes, TYPED)
+    assert dict(zip(table.column_names, table.schema.types, strict=True)) == ARROW_TYPES
+    found = []
+    for private in private_tables():
+        style = FrameStyle.of(BACKENDS[backend](private))
+        back = style.frame(table, TYPED)
+        assert type(back) is type(BACKENDS[backend](private))
+        found.append(dict(back.dtypes) if backend == "pandas" else back.schema)
+        if backend == "pandas":
+            assert {name: str(kind) for name, kind in back.dtypes.items()} == PANDAS_TYPES
+            if holed:
+                assert back["whole"].isna().tolist() == [False, True, False, False]
+        if backend == "polars":
+            assert dict(back.schema) == dict(pl.from_arrow(table).schema)
+    assert all(kinds == found[0] for kinds in found)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_type_that_cannot_hold_the_cells_is_left(backend) -> None:
+    schema = Schema((Attribute.categorical("n", [1, 300]), Attribute.categorical("w", ["a", "b"])))
+    frame = BACKENDS[backend](pa.table({"n": pa.array([1], pa.int8()), "w": [1]}))
+    table = decode(np.array([[1, 1], [0, 0]], dtype=np.int32), schema)
+    back = FrameStyle.of(frame, like_input=True).frame(table, schema)
+    assert nw.from_native(back, eager_only=True)["n"].to_list() == [300, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -79,6 +80,27 @@ def test_the_journal_too(tmp_path, schema: Schema, monkeypatch: pytest.MonkeyPat
             job.release(table, out, schema=schema, clock=lambda: 0.0, progress=stop)
         journals.append((tmp_path / f"release-{number}.partial" / "rounds.bin").read_bytes())
     assert journals[0] == journals[1] == journals[2]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_samples_too_down_to_their_types(schema: Schema, monkeypatch, kind: str) -> None:
+    """What a reader infers from private cells, a missing one say, is not in a sample."""
+    monkeypatch.setattr(query_player, "draw", scripted)
+    job = DualQuery(epsilon=1.0, delta=1e-3, queries=QUERIES, seed=3)
+    samples = []
+    for table in tables(schema, 300):
+        frame = table if kind == "pyarrow" else getattr(nw.from_native(table), f"to_{kind}")()
+        if kind == "pandas" and not samples:  # and one with categories in an order of its own
+            frame = frame.astype({"grade": "category"})
+        sample = job.fit(frame, schema=schema).sample(50, seed=1)
+        assert type(sample) is type(frame)
+        samples.append(sample)
+    for other in samples[1:]:
+        if kind == "pandas":
+            assert samples[0].dtypes.equals(other.dtypes)
+        else:
+            assert samples[0].schema == other.schema
+        assert samples[0].equals(other)
 
 
 def test_add_remove_hides_the_number_of_rows(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 import uuid
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -47,6 +48,11 @@ from dualquery.version import __version__
 
 DEFAULT_QUERIES = 500_000
 DEFAULT_K = 3
+
+LIKE_INPUT = (
+    "like_input: samples will carry the column types of the private table, which the privacy "
+    "statement does not cover; do not publish them"
+)
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -105,6 +111,7 @@ class DualQuery:
         directory: str | Path | None = None,
         resume: bool = False,
         ledger: str | Path | None = None,
+        like_input: bool = False,
         progress: Progress = lambda stage, done, total: None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Release:
@@ -117,8 +124,12 @@ class DualQuery:
             directory: where the draws are kept while the run lasts, so that it can be resumed.
             resume: continue the run found there.
             ledger: a budget ledger that the release is charged to before its first draw.
+            like_input: NOT PRIVATE: samples carry the column types of the table, not those that
+                follow from the schema. No draw pays for that, and a type can depend on one cell.
         """
         self._check()
+        if like_input:
+            warnings.warn(LIKE_INPUT, stacklevel=2)
         patterns = self._public_patterns(schema)
         source = open_table(table)
         self._refuse_padding(source)
@@ -172,7 +183,7 @@ class DualQuery:
             privacy,
             parameters,
             certificate=certificate,
-            style=FrameStyle.of(table),
+            style=FrameStyle.of(table, like_input=like_input),
         )
         if self.refit:
             return refitted(made, progress, errors=self.errors)

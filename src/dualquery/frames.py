@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,19 +97,19 @@ def _inside_bins(
 
 @dataclass(frozen=True)
 class FrameStyle:
-    """The kind of frame a user handed in, and its column types: what `sample` gives back.
+    """The kind of frame that `sample` gives back: the kind that a user handed in.
 
-    It holds no row, and of a categorical column not its categories: those are the values that
-    occur, so a frame's own list of them would show the private table. They are taken from the
-    schema. A style lives in memory only: a release on disk knows the schema alone, because the
-    type of a column that a reader inferred may depend on the data.
+    The types of its columns follow from the schema alone. Those of the private table may not: one
+    missing cell turns a column of whole numbers into one of decimals, and a column of categories
+    lists the values that occur. Where the curator asks for them, `types` holds the private table's
+    types, in memory only; of a categorical column not even then its categories.
     """
 
     backend: str = "pyarrow"
     types: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, source: Any) -> FrameStyle:
+    def of(cls, source: Any, *, like_input: bool = False) -> FrameStyle:
         """The style of a frame; a file or anything else counts as pyarrow."""
         import narwhals as nw
 
@@ -118,47 +119,78 @@ class FrameStyle:
             frame = nw.from_native(source, eager_only=True)
         except TypeError:
             return cls()
-        if frame.implementation.is_pandas():
-            native = frame.to_native()
-            return cls("pandas", {str(n): _pandas_kind(k) for n, k in native.dtypes.items()})
-        if frame.implementation.is_pyarrow():
-            return cls("pyarrow", {f.name: _arrow_kind(f.type) for f in frame.to_native().schema})
-        kinds = {str(n): nw.Enum if k == nw.Enum else k for n, k in frame.schema.items()}
-        return cls(frame.implementation.name.lower(), kinds)
+        backend = frame.implementation.name.lower()
+        return cls(backend, _types_of(frame)) if like_input else cls(backend)
 
     def frame(self, table: pa.Table, schema: Schema) -> Any:
-        """The table as a frame of this style, with the same column types where they can hold it."""
+        """The table as a frame of this style."""
         if self.backend == "sparse":
             return _sparse(table)
         if self.backend == "pyarrow":
             names = table.column_names
             return pa.table({n: _fitting(table.column(n), self.types.get(n)) for n in names})
         if self.backend == "pandas":
-            return self._pandas(table, schema)
+            return _pandas_like(table, schema, self.types) if self.types else _pandas(table, schema)
         import narwhals as nw
 
         backend: Any = self.backend
         frame: Any = nw.from_arrow(table, backend=backend)
-        kinds = {n: self.types[n] for n in table.column_names if n in self.types}
-        for name, kind in kinds.items():
+        for name in table.column_names:
+            kind = self.types.get(name)
             if kind is nw.Enum:
-                kinds[name] = nw.Enum([str(value) for value in schema[name].values])
-        return frame.with_columns(nw.col(n).cast(k) for n, k in kinds.items()).to_native()
+                kind = nw.Enum([str(value) for value in schema[name].values])
+            with suppress(Exception):  # a type that cannot hold the cells is left
+                frame = frame if kind is None else frame.with_columns(nw.col(name).cast(kind))
+        return frame.to_native()
 
-    def _pandas(self, table: pa.Table, schema: Schema) -> Any:
-        import pandas as pd
 
-        frame = table.to_pandas()
-        for name, kind in self.types.items():
-            if name not in frame.columns:
-                continue
-            if isinstance(kind, pd.CategoricalDtype):
-                kind = pd.CategoricalDtype(_cells(schema[name], frame[name]), kind.ordered)
-            holds_missing = schema[name].missing and frame[name].isna().any()
-            if holds_missing and getattr(kind, "kind", "O") in "iub":
-                continue  # a plain integer column cannot hold the missing cells the schema declares
-            frame[name] = frame[name].astype(kind)
-        return frame
+def _types_of(frame: Any) -> dict[str, Any]:
+    """The column types of a narwhals frame, without what a type says about cells."""
+    import narwhals as nw
+
+    if frame.implementation.is_pandas():
+        native = frame.to_native()
+        return {str(name): _pandas_kind(kind) for name, kind in native.dtypes.items()}
+    if frame.implementation.is_pyarrow():
+        return {f.name: _arrow_kind(f.type) for f in frame.to_native().schema}
+    return {str(n): nw.Enum if k == nw.Enum else k for n, k in frame.schema.items()}
+
+
+def _pandas(table: pa.Table, schema: Schema) -> Any:
+    """A pandas frame whose types follow from the schema.
+
+    By default pandas makes decimals of whole numbers as soon as one is missing; a column that may
+    have missing cells has the type that can hold them, whether it does or not.
+    """
+    import pandas as pd
+
+    holding = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    holed = [n for n in table.column_names if schema[n].missing and table.field(n).type in holding]
+    frame = table.to_pandas()
+    for name in holed:
+        frame[name] = pd.array(table.column(name).to_pylist(), holding[table.field(name).type])
+    return frame
+
+
+def _pandas_like(table: pa.Table, schema: Schema, types: Mapping[str, Any]) -> Any:
+    """A pandas frame with these types where they can hold the cells."""
+    import pandas as pd
+
+    frame = table.to_pandas()
+    for name, kind in types.items():
+        if name not in frame.columns:
+            continue
+        if isinstance(kind, pd.CategoricalDtype):
+            kind = pd.CategoricalDtype(_cells(schema[name], frame[name]), kind.ordered)
+        holds_missing = schema[name].missing and frame[name].isna().any()
+        if holds_missing and getattr(kind, "kind", "O") in "iub":
+            continue  # a plain integer column cannot hold the missing cells the schema declares
+        with suppress(TypeError, ValueError, OverflowError):
+            cast = frame[name].astype(kind)
+            narrow = getattr(kind, "kind", "O") in "iu"
+            if not narrow or (cast == frame[name]).all():  # NumPy wraps what does not fit
+                frame[name] = cast
+    return frame
 
 
 def _sparse(table: pa.Table) -> Any:
@@ -192,9 +224,12 @@ def _arrow_kind(kind: pa.DataType) -> pa.DataType:
 def _fitting(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArray:
     if kind is None:
         return column
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type).dictionary_encode()
-    return column.cast(kind)
+    try:
+        if pa.types.is_dictionary(kind):
+            return column.cast(kind.value_type).dictionary_encode().cast(kind)
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # it cannot hold the cells
+        return column
 
 
 def note_key(name: str) -> bytes:

@@ -187,7 +187,9 @@ def test_samples(made: dq.Release) -> None:
     assert isinstance(sample, pa.Table)
     assert sample.num_rows == 300
     assert sample.schema.names == list(made.schema.names)
-    assert sample.schema.types == [made.style.types[name] for name in made.schema.names]
+    kinds = [pa.string(), pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.string()]
+    assert sample.schema.types == kinds
+    assert not made.style.types
     assert sample.equals(made.sample(300, seed=1))
     with pytest.raises(ParameterError, match="rows = 0"):
         made.sample(0)
@@ -201,11 +203,24 @@ def test_pandas_in_pandas_out(schema: Schema, rows: pa.Table) -> None:
     assert sample.dtypes.equals(frame.dtypes)
 
 
+def test_types_of_the_input_on_request(schema: Schema, rows: pa.Table) -> None:
+    """And with a warning, because a type can depend on a single cell."""
+    age = rows.column("age").cast(pa.float32())
+    frame = rows.set_column(rows.column_names.index("age"), "age", age)
+    job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=50, refit=False, player="record", rounds=2)
+    sample = job.fit(frame, schema=schema).sample(5)
+    assert sample.field("age").type == pa.int64()
+    with pytest.warns(UserWarning, match="like_input.*do not publish"):
+        made = job.fit(frame, schema=schema, like_input=True)
+    assert made.sample(5).field("age").type == pa.float32()
+
+
 def test_sparse_in_sparse_out() -> None:
     matrix = sparse.random_array((300, 30), density=0.2, rng=np.random.default_rng(0)).tocsr()
     matrix.data[:] = 1
     job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=200, seed=1)
-    sample = job.fit(matrix, schema=Schema((), ("x*",))).sample(40)
+    wide = Schema(tuple(dq.Attribute.binary(f"x{i}") for i in range(30)))
+    sample = job.fit(matrix, schema=wide).sample(40)
     assert sparse.issparse(sample)
     assert sample.shape == (40, 30)
     assert set(np.unique(sample.toarray())) <= {0, 1}

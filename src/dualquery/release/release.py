@@ -111,6 +111,9 @@ class Release:
     ) -> Any:
         """Synthetic rows, as the kind of frame the release was fitted on.
 
+        The types of its columns follow from the schema: text, whole numbers (int64), decimal
+        numbers (float64), and where cells may be missing a type that can hold such cells.
+
         They are drawn from the model, or with replacement from the game's records; a numeric cell
         is uniform in its bin. `where` keeps to rows that satisfy a query. The seed fixes this
         sampling only, which needs no privacy.
