@@ -52,7 +52,6 @@ def test_releases_are_equal_byte_for_byte(
             table,
             out,
             schema=schema,
-            clock=lambda: 0.0,
             progress=lambda *message, seen=seen: seen.append(message),
         )
         contents.append({file.name: file.read_bytes() for file in sorted(out.iterdir())})
@@ -77,7 +76,7 @@ def test_the_journal_too(tmp_path, schema: Schema, monkeypatch: pytest.MonkeyPat
     for number, table in enumerate(tables(schema, 300)):
         out = tmp_path / f"release-{number}"
         with pytest.raises(Stop):
-            job.release(table, out, schema=schema, clock=lambda: 0.0, progress=stop)
+            job.release(table, out, schema=schema, progress=stop)
         journals.append((tmp_path / f"release-{number}.partial" / "rounds.bin").read_bytes())
     assert journals[0] == journals[1] == journals[2]
 
@@ -113,6 +112,6 @@ def test_add_remove_hides_the_number_of_rows(
     contents = []
     for size in (300, 301):
         out = tmp_path / f"release-{size}"
-        job.release(tables(schema, size)[0], out, schema=schema, clock=lambda: 0.0)
+        job.release(tables(schema, size)[0], out, schema=schema)
         contents.append({file.name: file.read_bytes() for file in sorted(out.iterdir())})
     assert contents[0] == contents[1]

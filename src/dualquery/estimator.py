@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 import uuid
 import warnings
 from collections.abc import Callable
@@ -113,7 +112,6 @@ class DualQuery:
         ledger: str | Path | None = None,
         like_input: bool = False,
         progress: Progress = lambda stage, done, total: None,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> Release:
         """Run the game on a table.
 
@@ -145,9 +143,9 @@ class DualQuery:
             plan = self.plan(answers.rows, schema, len(asked))
             parameters = self._parameters(plan, schedule, asked)
             data_player: Any = (
-                ModelPlayer(actions, schedule, plan.rounds, clock=clock)
+                ModelPlayer(actions, schedule, plan.rounds)
                 if player is Player.MODEL
-                else RecordPlayer(asked, self._oracle(), free=_choice(Free, self.free), clock=clock)
+                else RecordPlayer(asked, self._oracle(), free=_choice(Free, self.free))
             )
             source_of_draws = source_for(self.seed)
             with closing(_journal(directory, resume, actions, plan, parameters)) as journal:
@@ -200,7 +198,6 @@ class DualQuery:
         ledger: str | Path | None = None,
         overwrite: bool = False,
         progress: Progress = lambda stage, done, total: None,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> Release:
         """Fit and write the release directory; a run that is killed can be resumed.
 
@@ -220,7 +217,6 @@ class DualQuery:
             resume=resume,
             ledger=ledger,
             progress=progress,
-            clock=clock,
         )
         progress("writing the release", 0, 0)
         made.save(path, overwrite=overwrite)

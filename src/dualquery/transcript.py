@@ -17,8 +17,8 @@ class Move:
     """The data player's answer to one round of draws.
 
     `arrays` holds what was played (a `record`, or the parameters of a model) and `notes`
-    what is known about it (value, bound, status); both follow from the draws alone. The
-    `seconds` it took are a reading of the clock.
+    what is known about it (value, bound, status); both follow from the draws alone. How long it
+    took is not noted: notes are published, and a reading of the clock does not follow from draws.
     Arrays whose name begins with an underscore only serve to take up an interrupted game.
     """
 

@@ -39,10 +39,6 @@ def release_files(folder) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
-def still() -> float:
-    return 0.0
-
-
 @pytest.mark.parametrize("player", ["record", "model"])
 @pytest.mark.parametrize("calls", range(8))
 def test_a_killed_run_resumes_to_the_same_release(
@@ -50,13 +46,13 @@ def test_a_killed_run_resumes_to_the_same_release(
 ) -> None:
     job = replace(JOB, player=player)
     whole = tmp_path / "whole"
-    job.release(rows, whole, schema=schema, clock=still)
+    job.release(rows, whole, schema=schema)
     out = tmp_path / "out"
     with pytest.raises(Killed):
-        job.release(rows, out, schema=schema, progress=killed_after(calls), clock=still)
+        job.release(rows, out, schema=schema, progress=killed_after(calls))
     assert not out.exists()
     begun = (tmp_path / "out.partial").exists()
-    job.release(rows, out, schema=schema, resume=begun, clock=still)
+    job.release(rows, out, schema=schema, resume=begun)
     assert release_files(out) == release_files(whole)
     assert not (tmp_path / "out.partial").exists()
 

@@ -70,7 +70,7 @@ def made_release(
         if notes:
             value = int(random.integers(20, 29))
             status = "optimal" if value > 25 else "feasible"
-            told = {"value": value, "bound": 30.0, "status": status, "seconds": 0.01}
+            told = {"value": value, "bound": 30.0, "status": status}
         turns.append(Round(float(temperatures[number]), draws, Move({"record": record}, told)))
     privacy = PrivacyStatement.of(
         Events.of(temperatures, [30] * rounds, 10_000, neighbours),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -47,15 +45,7 @@ class ModelPlayer:
     what could be computed again.
     """
 
-    def __init__(
-        self,
-        actions: Actions,
-        schedule: Schedule,
-        rounds: int,
-        *,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self.clock = clock
+    def __init__(self, actions: Actions, schedule: Schedule, rounds: int) -> None:
         self.actions = actions
         self.schedule = schedule
         self.rounds = rounds
@@ -74,7 +64,6 @@ class ModelPlayer:
         return self._compiled.in_query_order(self._ascent.answers(state.parameters))
 
     def respond(self, state: Fitted, temperature: float, draws: Draws) -> Move:
-        begun = self.clock()
         likelihood = self._likelihood_of(state)
         parameters = state.parameters
         likelihood.add(temperature, draws, self._ascent.answers(parameters))
@@ -94,7 +83,6 @@ class ModelPlayer:
         notes = {
             "log_likelihood": values[-1],
             "steps": parameters.steps,
-            "seconds": self.clock() - begun,
         }
         return Move(arrays, notes)
 

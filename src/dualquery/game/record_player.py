@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,13 +41,11 @@ class RecordPlayer:
         *,
         free: Free = Free.DEFAULT,
         seed: int = 0,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.workload = workload
         self.oracle = oracle
         self.free = free
         self.seed = seed
-        self.clock = clock
 
     def start(self) -> Played:
         return Played((), np.zeros(len(self.workload), dtype=np.int32))
@@ -66,7 +62,6 @@ class RecordPlayer:
             defaults=self.free.record(self.workload.schema, generator),
             constraints=self.workload.schema.constraints,
         )
-        begun = self.clock()
         response = self.oracle(
             problem, warm_starts=state.records[-WARM_STARTS:], generator=generator
         )
@@ -74,7 +69,6 @@ class RecordPlayer:
             "value": int(response.value),
             "bound": None if response.bound is None else float(response.bound),
             "status": response.status,
-            "seconds": self.clock() - begun,
         }
         return Move({"record": response.record.astype(np.int32)}, notes)
 

@@ -143,7 +143,6 @@ def oracle_summary(transcript: Transcript) -> dict[str, Any]:
         "rounds": len(notes),
         "proved_optimal": sum(note["status"] == "optimal" for note in notes),
         "mean_gap": float(np.mean(gaps)) if gaps else None,
-        "seconds": float(sum(note["seconds"] for note in notes)),
     }
 
 

@@ -12,7 +12,7 @@ from dualquery.transcript import Transcript
 
 def course(transcript: Transcript) -> str:
     """Charts of whatever the rounds' notes hold."""
-    parts = [_satisfaction(transcript), _likelihood(transcript), _seconds(transcript)]
+    parts = [_satisfaction(transcript), _likelihood(transcript)]
     parts.append(_temperatures(transcript))
     return '<div class="grid-of wide">' + "".join(part for part in parts if part) + "</div>"
 
@@ -76,18 +76,6 @@ def _likelihood(transcript: Transcript) -> str:
         "The mean log-likelihood of all draws so far under the model, after each round: the "
         "higher, the better it explains what was drawn.",
         axes.svg("Mean log-likelihood of a draw, by round", "round", "log-likelihood"),
-    )
-
-
-def _seconds(transcript: Transcript) -> str:
-    rounds, values = _noted(transcript, "seconds")
-    if not values:
-        return ""
-    axes = _line(rounds, [1000 * v for v in values], from_zero=True)
-    return _figure(
-        "Time of the data player",
-        f"{sum(values):.2f} s over all rounds.",
-        axes.svg("Milliseconds of the data player, by round", "round", "milliseconds"),
     )
 
 
