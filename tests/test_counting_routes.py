@@ -1,16 +1,13 @@
 """Mixed workloads on every route of counting, against a twin that shares no code with the package.
 
-The twin reads the rows as they were before anything encoded them and knows a query as plain
-Python: a kind, and for each term a column, a set of values and a polarity. Routes are taken in two
-ways: by the cost model itself, on tables large enough for each of them, and by force, each route on
-every query that it accepts.
+Routes are taken in two ways: by the cost model itself, on tables large enough for each of them, and
+by force, each route on every query that it accepts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import combinations, pairwise, product
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -28,13 +25,25 @@ from dualquery.encoding import OutOfDomain
 from dualquery.engines.parts import add_parts, count_part, cut
 from dualquery.queries import counting
 from dualquery.queries.counting import Tally, count
-from dualquery.queries.probes import with_probes
 from dualquery.queries.query import Literal, Query
 from dualquery.queries.workload import Literals, Workload
 from dualquery.records import Records
 from dualquery.schema import Attribute, Schema
 from dualquery.sparse import LongTable
 from dualquery.table import ParquetTable, open_table
+from tests.plain import (
+    STYLES,
+    Part,
+    Twin,
+    categorical,
+    joined,
+    part_of,
+    probed,
+    random_rows,
+    some_queries,
+    values_of,
+    whole_tables,
+)
 
 ROUTES = {
     "popcounts": "count_by_popcounts",
@@ -43,145 +52,6 @@ ROUTES = {
     "singles": "_count_single",
     "parities": "count_parities",
 }
-
-Columns = dict[str, list[Any]]
-
-
-# The twin
-
-
-@dataclass(frozen=True)
-class Term:
-    """A column, the values that satisfy it, and whether it is negated."""
-
-    column: str
-    values: frozenset[Any]
-    negated: bool = False
-
-
-@dataclass(frozen=True)
-class Plain:
-    """A query in plain Python."""
-
-    parity: bool
-    terms: tuple[Term, ...]
-
-
-class Twin:
-    """The rows as they are given, and counts by definition."""
-
-    def __init__(self, columns: Columns) -> None:
-        self._cells = {
-            name: np.unique(np.array(cells), return_inverse=True) for name, cells in columns.items()
-        }
-        self._hits: dict[tuple[str, frozenset[Any]], np.ndarray] = {}
-
-    def holds(self, term: Term) -> np.ndarray:
-        key = term.column, term.values
-        if key not in self._hits:
-            occurring, place = self._cells[term.column]
-            self._hits[key] = np.array([v in term.values for v in occurring.tolist()])[place]
-        return ~self._hits[key] if term.negated else self._hits[key]
-
-    def count(self, asked: list[Plain]) -> np.ndarray:
-        found = []
-        for query in asked:
-            flags = [self.holds(term) for term in query.terms]
-            if query.parity:
-                odd = flags[0].copy()
-                for flag in flags[1:]:
-                    odd ^= flag
-                found.append(int((~odd).sum()))
-            else:
-                every = flags[0].copy()
-                for flag in flags[1:]:
-                    every &= flag
-                found.append(int(every.sum()))
-        return np.array(found, dtype=np.int64)
-
-
-def values_of(attribute: Attribute) -> list[Any]:
-    return [0, 1] if attribute.is_binary else list(attribute.values)
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of a workload, and what it asks in plain Python."""
-
-    workload: Workload
-    plain: list[Plain]
-
-
-def part_of(queries: list[Query], schema: Schema) -> Part:
-    plain = []
-    for query in queries:
-        terms = []
-        for literal in query.literals:
-            attribute = schema.attributes[literal.attribute]
-            values = values_of(attribute)
-            chosen = frozenset(values[code] for code in literal.codes)
-            terms.append(Term(attribute.name, chosen, literal.negated))
-        plain.append(Plain(query.kind == "parity", tuple(terms)))
-    return Part(Workload.of(queries, schema), plain)
-
-
-def whole_tables(schema: Schema, k: int) -> Part:
-    """All k-way marginals; the twin lists the cells by itself."""
-    plain = [
-        Plain(False, tuple(Term(a.name, frozenset([v])) for a, v in zip(chosen, cell, strict=True)))
-        for chosen in combinations(schema.attributes, k)
-        for cell in product(*(values_of(a) for a in chosen))
-    ]
-    return Part(dq.all_marginals(schema, k), plain)
-
-
-def joined(parts: list[Part]) -> Part:
-    workload = parts[0].workload
-    for part in parts[1:]:
-        workload = workload + part.workload
-    return Part(workload, [query for part in parts for query in part.plain])
-
-
-def probed(part: Part, seed: int) -> Part:
-    """With the probes of the default player; what these ask is read off their arrays."""
-    actions = with_probes(part.workload, seed)
-    queries, schema = actions.queries, actions.queries.schema
-    assert actions.asked == len(part.plain)
-    literals, plain = queries.literals, list(part.plain)
-    for q in range(actions.asked, len(queries)):
-        terms = []
-        for term in queries.terms[queries.start[q] : queries.start[q + 1]].tolist():
-            attribute = schema.attributes[int(literals.attribute[term // 2])]
-            begin, end = literals.start[term // 2 : term // 2 + 2].tolist()
-            chosen = frozenset(values_of(attribute)[c] for c in literals.codes[begin:end].tolist())
-            terms.append(Term(attribute.name, chosen, term % 2 == 1))
-        plain.append(Plain(bool(queries.is_parity[q]), tuple(terms)))
-    return Part(queries, plain)
-
-
-# What is asked
-
-
-def random_query(random: np.random.Generator, schema: Schema, style: str, most: int) -> Query:
-    """A query of single codes, of sets, of negations, or of everything, or a parity."""
-    k = int(random.integers(1, min(most, len(schema)) + 1))
-    literals = []
-    for position in random.permutation(len(schema))[:k].tolist():
-        size = int(schema.sizes[position])
-        length = 1 if style == "singles" or size == 1 else int(random.integers(1, size + 1))
-        codes = tuple(sorted(random.permutation(size)[:length].tolist()))
-        negated = style != "singles" and bool(random.integers(0, 2))
-        literals.append(Literal(position, codes, negated or style == "negations"))
-    return Query("parity" if style == "parities" else "conjunction", tuple(literals))
-
-
-STYLES = ("singles", "sets", "negations", "parities")
-
-
-def some_queries(
-    random: np.random.Generator, schema: Schema, style: str, length: int, most: int = 5
-) -> Part:
-    return part_of([random_query(random, schema, style, most) for _ in range(length)], schema)
 
 
 def rare_queries(random: np.random.Generator, schema: Schema, length: int) -> Part:
@@ -198,34 +68,6 @@ def rare_queries(random: np.random.Generator, schema: Schema, length: int) -> Pa
             )
         queries.append(Query("conjunction", tuple(literals[i] for i in random.permutation(3))))
     return part_of(queries, schema)
-
-
-def random_rows(
-    random: np.random.Generator, schema: Schema, rows: int, rare: float | None = None
-) -> Columns:
-    """Raw cells; with `rare`, of a thousand rows about so many have the last value of a column."""
-    columns: Columns = {}
-    for attribute in schema.attributes:
-        values = values_of(attribute)
-        shares = random.dirichlet(np.full(len(values), 2.0))
-        if rare is not None and len(values) > 1:
-            shares[:-1] *= (1.0 - rare / 1000.0) / shares[:-1].sum()
-            shares[-1] = rare / 1000.0
-        chosen = random.choice(len(values), size=rows, p=shares / shares.sum())
-        columns[attribute.name] = [values[c] for c in chosen.tolist()]
-    return columns
-
-
-def categorical(*sizes: int) -> Schema:
-    """Columns of words; those of size 2 are 0/1 columns."""
-    return Schema(
-        tuple(
-            Attribute.binary(f"c{i}")
-            if size == 2
-            else Attribute.categorical(f"c{i}", [f"v{chr(97 + v)}" for v in range(size)])
-            for i, size in enumerate(sizes)
-        )
-    )
 
 
 # What is counted
@@ -494,6 +336,29 @@ def test_a_literal_that_is_there_twice_is_one_level() -> None:
     tally = Tally(by_hand(schema, codes, literals))
     found = counting.count_by_tables(tally, workload, 2 * pairs)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("form", ["matrix", "pairs"])
+def test_a_literal_that_is_there_twice_is_packed_twice(form: str) -> None:
+    schema = categorical(2, 2)
+    literals = Literals.of([(0, (1,)), (1, (0,)), (0, (1,)), (1, (0,)), (0, (0, 1)), (1, (1,))])
+    workload = Workload(
+        schema,
+        literals,
+        np.arange(7, dtype=np.int64),
+        2 * np.arange(6, dtype=np.int32),
+        np.zeros(6, dtype=bool),
+    )
+    cells = np.random.default_rng(0).integers(0, 2, (100, 2))
+    if form == "matrix":
+        source: Any = sparse.csr_matrix(cells)
+    else:
+        row, item = np.nonzero(cells)
+        pairs = pa.table({"who": row, "what": np.array(schema.names)[item]})
+        source = LongTable(pairs, "who", "what", records=100)
+    ones = cells.sum(axis=0)
+    expected = [ones[0], 100 - ones[1], ones[0], 100 - ones[1], 100, ones[1]]
+    np.testing.assert_array_equal(count(packed(source, workload), workload).counts, expected)
 
 
 def test_an_attribute_that_a_query_names_twice() -> None:

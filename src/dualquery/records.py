@@ -135,9 +135,12 @@ class _OnesPacker:
         # Of "is 1" the bits are the ones, of "is 0" they are turned over at the end, and
         # "is 0 or 1" is empty turned over.
         self._places = np.full((len(schema), 2), -1, dtype=np.int64)
+        # A literal that is there twice has one place; the others copy it at the end.
+        self._same = np.arange(len(literals))
         for code in (0, 1):
             plain = np.flatnonzero(self._holds[:, code] & ~self._holds[:, 1 - code])
             self._places[literals.attribute[plain], code] = plain
+            self._same[plain] = self._places[literals.attribute[plain], code]
         self._blocks: list[Words] = []
         self._size = tables.BLOCK_ROWS
 
@@ -194,12 +197,14 @@ class _OnesPacker:
 
     def finish(self) -> tuple[list[Words], list[int]]:
         turned = np.flatnonzero(self._holds[:, 0])
+        copies = np.flatnonzero(self._same != np.arange(len(self._same)))
         block_rows = []
         for number, bits in enumerate(self._blocks):
             rows = min(self._size, self.rows - number * self._size)
             words = -(-rows // 64)
             if words < bits.shape[1]:
                 bits = self._blocks[number] = np.ascontiguousarray(bits[:, :words])
+            bits[copies] = bits[self._same[copies]]
             bits[turned] = ~bits[turned]
             bits[turned, words - 1] &= last_word(rows)
             block_rows.append(rows)

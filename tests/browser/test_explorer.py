@@ -15,8 +15,8 @@ from dualquery.queries import format_query, parse
 from dualquery.queries.query import Query
 from dualquery.report.page import render_page
 from dualquery.report.payload import describe, payload
-from dualquery.report.source import source_of
-from dualquery.schema import Schema
+from dualquery.report.source import RecordSource, source_of
+from dualquery.schema import Attribute, Schema
 from tests.report.releases import (
     HOSTILE,
     hostile_schema,
@@ -99,6 +99,36 @@ def test_the_model_in_the_page_answers_like_python(open_page, schema, shape, mod
         if model:
             assert answer == pytest.approx(mixture_answer(release, query), abs=1e-12)
         assert text == format_query(query, chosen)
+
+
+def test_codes_of_any_width_reach_the_page(browser) -> None:
+    """One byte, two, and four: a domain may have more codes than two bytes hold."""
+    sizes = (3, 256, 257, 65_536, 65_537, 70_000)
+    chosen = Schema(
+        tuple(Attribute.categorical(f"c{i}", list(range(n))) for i, n in enumerate(sizes))
+    )
+    release = made_release(chosen, 5)
+    records = release.records.copy()
+    records[0], records[1] = chosen.sizes - 1, 0
+    source = RecordSource(chosen, records)
+    browser.get("about:blank")
+    script = (resources.files("dualquery.report") / "assets" / "model.js").read_text("utf-8")
+    found = browser.execute_script(
+        script
+        + """
+        const model = new dualquery.Model(arguments[0]);
+        return arguments[1].map((query) => model.answer(query));""",
+        payload(release, source),
+        [
+            {"kind": "conjunction", "literals": [{"attribute": a, "codes": [c], "negated": False}]}
+            for a in range(len(sizes))
+            for c in records[:, a].tolist()
+        ],
+    )
+    expected = [
+        (records[:, a] == c).mean() for a in range(len(sizes)) for c in records[:, a].tolist()
+    ]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_a_page_without_all_attributes_says_so(open_page, monkeypatch) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dualquery.errors import QueryError
 from dualquery.queries.query import Literal, Query
-from dualquery.schema import Schema
+from dualquery.schema import Attribute, Schema
 
 IntArray = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -195,12 +195,14 @@ class Workload:
         start, terms, is_parity = [0], [], []
         for query in queries:
             for literal in query.literals:
-                key = (literal.attribute, tuple(sorted(literal.codes)))
+                key = (literal.attribute, tuple(sorted(set(literal.codes))))
                 terms.append(2 * place.setdefault(key, len(place)) + literal.negated)
             start.append(len(terms))
             is_parity.append(query.kind == "parity")
         if len(start) == 1:
             raise QueryError("a workload needs at least one query")
+        for attribute, codes in place:
+            _check_codes(schema.attributes[attribute], codes)
         return cls(
             schema,
             Literals.of(place),
@@ -208,6 +210,17 @@ class Workload:
             np.array(terms, dtype=np.int32),
             np.array(is_parity, dtype=bool),
         )
+
+
+def _check_codes(attribute: Attribute, codes: Sequence[int]) -> None:
+    """Refuse a literal that readers would take for another: tables of codes lie end to end."""
+    if not codes:
+        raise QueryError(f"a literal on {attribute.name!r} has no code")
+    for code in (codes[0], codes[-1]):
+        if not 0 <= code < attribute.size:
+            raise QueryError(
+                f"code {code} of {attribute.name!r}; expected 0 to {attribute.size - 1}"
+            )
 
 
 def _keys(literals: Literals) -> Iterator[tuple[int, bytes]]:

@@ -64,13 +64,18 @@ class RecordSource:
 
     def packed_size(self, attribute: int) -> int:
         count, size = len(self.records), int(self.schema.sizes[attribute])
-        return -(-count // 8) if size <= 2 else count if size <= 256 else 2 * count
+        return -(-count // 8) if size <= 2 else count * np.dtype(_width(size)).itemsize
 
     def pack(self, attribute: int) -> bytes:
         codes, size = self.records[:, attribute], int(self.schema.sizes[attribute])
         if size <= 2:
             return np.packbits(codes.astype(bool), bitorder="little").tobytes()
-        return codes.astype("<u1" if size <= 256 else "<u2").tobytes()
+        return codes.astype(_width(size)).tobytes()
+
+
+def _width(size: int) -> str:
+    """The narrowest numbers that hold the codes of a domain."""
+    return "<u1" if size <= 1 << 8 else "<u2" if size <= 1 << 16 else "<u4"
 
 
 @dataclass(frozen=True, eq=False)

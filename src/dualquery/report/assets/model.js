@@ -56,7 +56,7 @@ const dualquery = (() => {
     packedSize(size) {
       const K = this.components;
       if (this.kind === "mixture") return 6 * K * (size - 1);
-      return size <= 2 ? Math.ceil(K / 8) : size <= 256 ? K : 2 * K;
+      return size <= 2 ? Math.ceil(K / 8) : size <= 256 ? K : size <= 65536 ? 2 * K : 4 * K;
     }
 
     // Probabilities of one attribute's codes: entry k·size + c is component k's of code c.
@@ -79,7 +79,11 @@ const dualquery = (() => {
           let code;
           if (size <= 2) code = (this.data[at + (k >> 3)] >> (k & 7)) & 1;
           else if (size <= 256) code = this.data[at + k];
-          else code = this.data[at + 2 * k] + 256 * this.data[at + 2 * k + 1];
+          else if (size <= 65536) code = this.data[at + 2 * k] + 256 * this.data[at + 2 * k + 1];
+          else {
+            const low = this.data[at + 4 * k] + 256 * this.data[at + 4 * k + 1];
+            code = low + 65536 * (this.data[at + 4 * k + 2] + 256 * this.data[at + 4 * k + 3]);
+          }
           table[k * size + code] = 1;
         }
       }
