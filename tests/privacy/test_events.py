@@ -41,7 +41,7 @@ def test_composition_concatenates() -> None:
     one = Events(np.array([3]), np.array([0.1]))
     two = one.then(one)
     assert two.mu_squared == pytest.approx(2 * one.mu_squared)
-    assert one.doubled().rho == pytest.approx(4 * one.rho)
+    assert one.replaced().rho == pytest.approx(4 * one.rho)
 
 
 def test_events_are_values() -> None:

@@ -79,7 +79,7 @@ def _print(found: list[dict[str, Any]]) -> None:
 
 def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     """(name, one cell a release); a figure that a release does not have is a dash."""
-    from dualquery.privacy.statement import figure
+    from dualquery.privacy.statement import NOT_COVERED, figure
 
     def every(name: str, read: Any) -> tuple[str, list[str]]:
         return name, [_cell(read(entry)) for entry in found]
@@ -103,7 +103,9 @@ def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
             every(
                 f"ε, {name}",
                 lambda e, name=name: (
-                    shown(e["privacy"]["by_accountant"][name])
+                    NOT_COVERED
+                    if name in e["privacy"].get("not_covering", ())
+                    else shown(e["privacy"]["by_accountant"][name])
                     if name in e["privacy"]["by_accountant"]
                     else None
                 ),

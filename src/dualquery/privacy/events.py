@@ -1,32 +1,126 @@
-"""What a run releases, as far as its privacy is concerned: draws and their range, per round.
+"""What a run releases, as far as its privacy is concerned: draws, and measured counts.
 
-Events know nothing about what they cost; the accountants read them.
+A round of draws is a pair (s, r): how many, and the bounded range of each. A measurement is a
+vector of counts with noise: its sensitivity and the scale of the noise. Events know nothing about
+accountants; the accountants read them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualquery.errors import ParameterError
-from dualquery.privacy._checks import whole
+from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.neighbours import Neighbours
+
+_ROUNDED_UP = 1.0 + 1e-12
+_STEEP = 1.0
+
+
+class Noise(StrEnum):
+    """The noise of a measurement."""
+
+    GAUSSIAN = "gaussian"
+    """Rounded Gaussian noise; its scale is σ."""
+    LAPLACE = "laplace"
+    """Discrete Laplace noise; its scale is b."""
+
+
+@dataclass(frozen=True)
+class MeasurementEvent:
+    """Counts released with independent noise in every cell.
+
+    Proofs: ``docs/proofs/rounded_gaussian.md``, ``docs/proofs/discrete_laplace.md``.
+
+    Attributes:
+        noise: which noise was added.
+        scale: σ of Gaussian noise, b of Laplace noise.
+        l1: the largest L1 distance between the counts of neighbours.
+        l2: the largest L2 distance between them.
+    """
+
+    noise: Noise
+    scale: float
+    l1: float
+    l2: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", Noise(self.noise))
+        for name in ("scale", "l1", "l2"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+
+    @classmethod
+    def gaussian(
+        cls, sigma: float, neighbours: Neighbours = Neighbours.REPLACE_ONE
+    ) -> MeasurementEvent:
+        """One table with rounded Gaussian noise; its cells partition the records."""
+        scale = positive("sigma", sigma)
+        return cls(Noise.GAUSSIAN, scale, neighbours.table_l1, neighbours.table_l2)
+
+    @classmethod
+    def laplace(
+        cls, scale: float, neighbours: Neighbours = Neighbours.REPLACE_ONE
+    ) -> MeasurementEvent:
+        """One table with discrete Laplace noise; its cells partition the records."""
+        return cls(Noise.LAPLACE, scale, neighbours.table_l1, neighbours.table_l2)
+
+    @property
+    def pure(self) -> float:
+        """ε₀ = Δ₁/b; Gaussian noise has no finite one."""
+        return math.inf if self.noise is Noise.GAUSSIAN else self.l1 / self.scale
+
+    @property
+    def mu_squared(self) -> float:
+        """μ² = Δ₂²/σ²; for Laplace noise μ = 2·Φ⁻¹(e^{ε₀}/(1 + e^{ε₀})), rounded up."""
+        if self.noise is Noise.GAUSSIAN:
+            return (self.l2 / self.scale) ** 2
+        return (2.0 * _normal_quantile_of_logistic(self.pure) * _ROUNDED_UP) ** 2
+
+    @property
+    def rho(self) -> float:
+        """ρ = Δ₂²/(2σ²); for Laplace noise ρ = ε₀²/2."""
+        cost = self.l2 / self.scale if self.noise is Noise.GAUSSIAN else self.pure
+        return 0.5 * cost * cost
+
+    def replaced(self) -> MeasurementEvent:
+        """The event of add-remove neighbours, for replacing a record.
+
+        Removing lowers counts and adding raises them, so the two changes are at an angle of at
+        least 90 degrees when one is taken from the other: Δ₂ grows by √2 and Δ₁ by 2.
+        """
+        return replace(self, l1=2.0 * self.l1, l2=math.sqrt(2.0) * self.l2)
+
+
+@dataclass(frozen=True)
+class DrawEvent:
+    """One round of draws: how many, and the bounded range of each."""
+
+    draws: int
+    range: float
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """One entry per round: how many independent draws, and the bounded range of each.
+    """Rounds of draws, and measurements between them, in the order of their release.
 
     Attributes:
         draws: s_t, the number of draws of round t.
         ranges: r_t, the bounded range of one draw of round t. A round of range 0 is drawn from
             the same distribution whatever the table, and costs nothing under every accountant.
+        measurements: the measurements.
+        after: for each measurement, how many rounds of draws were released before it.
     """
 
     draws: NDArray[np.int64]
     ranges: NDArray[np.float64]
+    measurements: tuple[MeasurementEvent, ...] = ()
+    after: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         draws = _whole_numbers(self.draws)
@@ -39,6 +133,17 @@ class Events:
         bad = ~(np.isfinite(ranges) & (ranges >= 0.0))
         if np.any(bad):
             raise ParameterError(f"expected range={ranges[bad][0]} to be finite and >= 0")
+        after = tuple(whole("after", place, least=0) for place in self.after)
+        measurements = tuple(self.measurements)
+        if len(after) != len(measurements) or list(after) != sorted(after):
+            raise ParameterError(
+                f"expected one place per measurement, in order, got {len(measurements)} "
+                f"measurements after={after}"
+            )
+        if after and after[-1] > draws.size:
+            raise ParameterError(f"expected after={after[-1]} of {draws.size} rounds of draws")
+        object.__setattr__(self, "measurements", measurements)
+        object.__setattr__(self, "after", after)
         draws.flags.writeable = False
         ranges.flags.writeable = False
         object.__setattr__(self, "draws", draws)
@@ -65,45 +170,76 @@ class Events:
             counts = np.full(beta.shape, counts[0], dtype=np.int64)
         return cls(counts, neighbours.draw_range(beta, rows))
 
+    @classmethod
+    def of_measurements(cls, *measurements: MeasurementEvent) -> Events:
+        """Measurements alone, in this order; put them between draws with `then`."""
+        nothing = np.empty(0)
+        return cls(nothing.astype(np.int64), nothing, measurements, (0,) * len(measurements))
+
     @property
     def costly(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draws and ranges, as floats, of the rounds that cost anything."""
+        """Draws and ranges, as floats, of the rounds of draws that cost anything.
+
+        Measurements are not among them: an accountant reads those as well, or refuses them.
+        """
         keep = (self.draws > 0) & (self.ranges > 0.0)
         return self.draws[keep].astype(np.float64), self.ranges[keep]
 
     @property
     def mu_squared(self) -> float:
-        """μ² = ¼·Σ (s_t + 1)·r_t², the square of the Gaussian parameter of the whole run."""
+        """μ² = ¼·Σ (s_t + 1)·r_t² and the μ² of all measurements: that of the whole run."""
         draws, ranges = self.costly
-        return float(np.sum((draws + 1.0) * ranges * ranges)) / 4.0
+        drawn = float(np.sum((draws + 1.0) * ranges * ranges)) / 4.0
+        return drawn + math.fsum(event.mu_squared for event in self.measurements)
 
     @property
     def rho(self) -> float:
-        """ρ = ⅛·Σ s_t·r_t², the zero-concentrated parameter of the whole run."""
+        """ρ = ⅛·Σ s_t·r_t² and the ρ of all measurements: that of the whole run."""
         draws, ranges = self.costly
-        return float(np.sum(draws * ranges * ranges)) / 8.0
+        drawn = float(np.sum(draws * ranges * ranges)) / 8.0
+        return drawn + math.fsum(event.rho for event in self.measurements)
 
-    def doubled(self) -> Events:
-        """The events of the same run for neighbours twice as far apart.
-
-        For an add-remove run these are its events under replacement.
-        """
-        return Events(self.draws, 2.0 * self.ranges)
+    def replaced(self) -> Events:
+        """The events of an add-remove run, for replacing a record: removing and adding one."""
+        return Events(
+            self.draws,
+            2.0 * self.ranges,
+            tuple(event.replaced() for event in self.measurements),
+            self.after,
+        )
 
     def then(self, other: Events) -> Events:
         """The events of this run followed by another on the same table."""
         return Events(
-            np.concatenate([self.draws, other.draws]), np.concatenate([self.ranges, other.ranges])
+            np.concatenate([self.draws, other.draws]),
+            np.concatenate([self.ranges, other.ranges]),
+            self.measurements + other.measurements,
+            self.after + tuple(self.draws.size + place for place in other.after),
         )
 
+    def in_order(self) -> Iterator[DrawEvent | MeasurementEvent]:
+        """One event after another, as they were released."""
+        done = 0
+        for event, place in zip(self.measurements, self.after, strict=True):
+            yield from self._rounds(done, place)
+            yield event
+            done = place
+        yield from self._rounds(done, self.draws.size)
+
+    def _rounds(self, first: int, last: int) -> Iterator[DrawEvent]:
+        for draws, width in zip(self.draws[first:last], self.ranges[first:last], strict=True):
+            yield DrawEvent(int(draws), float(width))
+
     def __len__(self) -> int:
-        return int(self.draws.size)
+        return int(self.draws.size) + len(self.measurements)
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Events)
             and np.array_equal(self.draws, other.draws)
             and np.array_equal(self.ranges, other.ranges)
+            and self.measurements == other.measurements
+            and self.after == other.after
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -132,6 +268,15 @@ def record_player_temperatures(eta: ArrayLike, rounds: int | None = None) -> NDA
     if rates.size != rounds:
         raise ParameterError(f"expected one eta per round, got {rates.size} for rounds={rounds}")
     return np.concatenate([[0.0], np.cumsum(rates[:-1])])
+
+
+def _normal_quantile_of_logistic(x: float) -> float:
+    """Φ⁻¹(1/(1 + e^{−x})) for x > 0, without cancellation for small x or overflow for large x."""
+    from scipy.special import erfinv, ndtri_exp
+
+    if x < _STEEP:
+        return math.sqrt(2.0) * float(erfinv(math.tanh(0.5 * x)))
+    return -float(ndtri_exp(-x - math.log1p(math.exp(-x))))
 
 
 def _whole_numbers(values: ArrayLike) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ from dualquery.errors import DualQueryError, ParameterError
 from dualquery.privacy._checks import not_negative, positive, probability
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu
+from dualquery.privacy.accountants.protocol import NotCoveredError
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 
@@ -66,12 +67,16 @@ class Charge:
 
     def __post_init__(self) -> None:
         not_negative("mu_squared", self.mu_squared)
-        not_negative("pure", self.pure)
+        if self.pure != math.inf:  # what Gaussian noise costs in this currency
+            not_negative("pure", self.pure)
 
     @classmethod
     def of(cls, events: Events) -> Charge:
         """The charge for a list of events."""
-        return cls(events.mu_squared, pure.epsilon(events))
+        try:
+            return cls(events.mu_squared, pure.epsilon(events))
+        except NotCoveredError:
+            return cls(events.mu_squared, math.inf)
 
     def __add__(self, other: Charge) -> Charge:
         return Charge(self.mu_squared + other.mu_squared, self.pure + other.pure)
@@ -119,7 +124,7 @@ class Account:
         return max(0.0, self.epsilon - self.spent)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values, ready for JSON; a pure ε that is not finite becomes null."""
         return {
             "label": self.label,
             "neighbours": str(self.neighbours),
@@ -128,14 +133,14 @@ class Account:
             "spent": self.spent,
             "left": self.left,
             "mu": math.sqrt(self.charge.mu_squared),
-            "pure": self.charge.pure,
+            "pure": _finite(self.charge.pure),
             "releases": [
                 {
                     "release": entry.release,
                     "note": entry.note,
                     "state": entry.state,
                     "mu": math.sqrt(entry.charge.mu_squared),
-                    "pure": entry.charge.pure,
+                    "pure": _finite(entry.charge.pure),
                     "epsilon": entry.charge.epsilon(self.delta),
                     "reserved_at": entry.reserved_at,
                     "spent_at": entry.spent_at,
@@ -306,6 +311,10 @@ def _check_resumed(entry: Entry, charge: Charge) -> None:
             f"ε={entry.charge.pure:.6g}, and cannot resume at μ²={charge.mu_squared:.6g}, pure "
             f"ε={charge.pure:.6g}"
         )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _now() -> str:

@@ -6,6 +6,7 @@ rounding charge).
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 import numpy as np
@@ -45,6 +46,17 @@ class Neighbours(StrEnum):
         except ValueError:
             known = ", ".join(member.value for member in cls)
             raise ParameterError(f"unknown neighbours={name!r}; expected one of {known}") from None
+
+    @property
+    def table_l1(self) -> float:
+        """How far apart in L1 neighbours' counts of a table can be; its cells share no record."""
+        return 2.0 if self is Neighbours.REPLACE_ONE else 1.0
+
+    @property
+    def table_l2(self) -> float:
+        """The same in L2. Proof: ``docs/proofs/rounded_gaussian.md``."""
+        # The float that is nearest to √2 is above it.
+        return math.sqrt(2.0) if self is Neighbours.REPLACE_ONE else 1.0
 
     def ideal_range(self, temperatures: ArrayLike, rows: int) -> NDArray[np.float64]:
         """The bounded range of one draw from exact weights at each temperature.

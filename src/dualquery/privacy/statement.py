@@ -15,9 +15,13 @@ from dualquery.privacy.accountants import (
     DEFAULT_ACCOUNTANT,
     epsilon_by_accountant,
     get_accountant,
+    not_covering,
 )
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
+
+NOT_COVERED = "does not cover Gaussian noise"
+"""What stands in the place of an ε where an accountant's theorem says nothing."""
 
 NOT_PRIVATE = "seeded: NOT PRIVATE"
 """The stamp on everything that a seeded run writes or shows."""
@@ -33,12 +37,13 @@ class PrivacyStatement:
         accountant: the chosen accountant.
         neighbours: the unit of privacy.
         rows: the public n (replace-one) or the public reference n0 (add-remove).
-        by_accountant: ε by every accountant.
+        by_accountant: ε by every accountant; infinite where one promises nothing.
         mu: the Gaussian parameter; squares add up over releases.
         rho: the zero-concentrated parameter; adds up over releases.
         private: False for a seeded run, whose draws anyone with the seed can repeat.
         replacement: for add-remove, ε by every accountant if a record is replaced.
         public_header: the patterns for which column names were read off the table's header.
+        not_covering: the accountants that do not cover what was released.
     """
 
     epsilon: float
@@ -52,6 +57,7 @@ class PrivacyStatement:
     private: bool = True
     replacement: Mapping[str, float] = field(default_factory=dict)
     public_header: tuple[str, ...] = ()
+    not_covering: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -65,14 +71,18 @@ class PrivacyStatement:
         private: bool = True,
         public_header: Sequence[str] = (),
     ) -> PrivacyStatement:
-        """The statement for a list of events."""
-        get_accountant(accountant)
+        """The statement for a list of events.
+
+        Raises:
+            NotCoveredError: the chosen accountant says nothing about some event.
+        """
+        chosen = get_accountant(accountant)
         if accountant != "pure" or delta != 0.0:
             delta = probability("delta", delta)
         figures = _figures(events, delta)
         neighbours = Neighbours.parse(neighbours)
         return cls(
-            epsilon=figures[accountant],
+            epsilon=chosen.epsilon(events, delta),
             delta=delta,
             accountant=accountant,
             neighbours=neighbours,
@@ -81,11 +91,24 @@ class PrivacyStatement:
             mu=math.sqrt(events.mu_squared),
             rho=events.rho,
             private=private,
-            replacement=_figures(events.doubled(), delta)
+            replacement=_figures(events.replaced(), delta)
             if neighbours is Neighbours.ADD_REMOVE
             else {},
             public_header=tuple(public_header),
+            not_covering=not_covering(events),
         )
+
+    def shown(self, accountant: str) -> str:
+        """The ε by an accountant for people, or that it does not cover the run."""
+        if accountant in self.not_covering:
+            return NOT_COVERED
+        return figure(self.by_accountant[accountant])
+
+    def shown_replaced(self, accountant: str) -> str:
+        """The same for replacing a record, of a statement for add-remove neighbours."""
+        if accountant in self.not_covering:
+            return NOT_COVERED
+        return figure(self.replacement[accountant])
 
     @property
     def stamp(self) -> str:
@@ -100,11 +123,10 @@ class PrivacyStatement:
             f"{self.neighbours} neighbours, {self.accountant} accountant"
         )
         others = ", ".join(
-            f"{name} {figure(value)}"
-            for name, value in self.by_accountant.items()
-            if name != self.accountant
+            f"{name} {self.shown(name)}" for name in self.by_accountant if name != self.accountant
         )
-        lines.append(f"the same run by the other accountants: {others} (pure holds at δ = 0)")
+        pure = "" if "pure" in self.not_covering else " (pure holds at δ = 0)"
+        lines.append(f"the same run by the other accountants: {others}{pure}")
         if self.neighbours is Neighbours.REPLACE_ONE:
             lines.append(
                 f"neighbours: tables of {self.rows} records, a public number, that differ in the "
@@ -149,6 +171,7 @@ class PrivacyStatement:
             "stamp": self.stamp,
             "replacement": {name: finite(value) for name, value in self.replacement.items()},
             "public_header": list(self.public_header),
+            **({"not_covering": list(self.not_covering)} if self.not_covering else {}),
         }
 
     @classmethod
@@ -167,6 +190,7 @@ class PrivacyStatement:
                 private=bool(values["private"]),
                 replacement={k: _number(v) for k, v in values["replacement"].items()},
                 public_header=tuple(map(str, values["public_header"])),
+                not_covering=tuple(map(str, values.get("not_covering", ()))),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ParameterError(f"not a privacy statement: {error!r}") from error

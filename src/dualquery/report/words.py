@@ -120,19 +120,19 @@ def _unit(privacy: PrivacyStatement) -> str:
 def _by_accountant(privacy: PrivacyStatement) -> str:
     both = bool(privacy.replacement)
     rows = []
-    for name, value in privacy.by_accountant.items():
+    for name in privacy.by_accountant:
         delta = "0" if name == "pure" else f"{privacy.delta:g}"
         chosen = name == privacy.accountant
         mark = " (stated above)" if chosen else ""
         extra = (
-            f'<td class="number">{figure(privacy.replacement[name])}</td>'
+            f'<td class="number">{privacy.shown_replaced(name)}</td>'
             if both and name in privacy.replacement
             else ""
         )
         rows.append(
             f"<tr{' class=chosen' if chosen else ''}>"
-            f'<th scope="row">{escape(name)}{mark}</th><td class="number">{figure(value)}</td>'
-            f'{extra}<td class="number">{delta}</td>'
+            f'<th scope="row">{escape(name)}{mark}</th>'
+            f'<td class="number">{privacy.shown(name)}</td>{extra}<td class="number">{delta}</td>'
             f"<td>{escape(ACCOUNTANTS.get(name, ''))}</td></tr>"
         )
     heads = '<th scope="col" class="number">ε</th>'

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 
 from dualquery.errors import ParameterError
 from dualquery.privacy.accountants import advanced, gaussian, per_round, pure, zcdp
-from dualquery.privacy.accountants.protocol import Accountant
+from dualquery.privacy.accountants.protocol import Accountant, NotCoveredError
 from dualquery.privacy.events import Events
 
 DEFAULT_ACCOUNTANT = "gaussian"
@@ -34,14 +35,39 @@ def get_accountant(name: str) -> Accountant:
 
 
 def epsilon_by_accountant(events: Events, delta: float) -> dict[str, float]:
-    """The ε of every accountant at δ, in the order of the registry."""
-    return {name: accountant.epsilon(events, delta) for name, accountant in ACCOUNTANTS.items()}
+    """The ε of every accountant at δ, in the order of the registry.
+
+    It is infinite where an accountant does not cover some event (`not_covering` names those).
+    """
+    return {name: _epsilon_or_infinity(name, events, delta) for name in ACCOUNTANTS}
+
+
+def not_covering(events: Events) -> tuple[str, ...]:
+    """The accountants whose theorem says nothing about some of the events."""
+    return tuple(name for name in ACCOUNTANTS if not _covers(name, events))
+
+
+def _epsilon_or_infinity(name: str, events: Events, delta: float) -> float:
+    try:
+        return ACCOUNTANTS[name].epsilon(events, delta)
+    except NotCoveredError:
+        return math.inf
+
+
+def _covers(name: str, events: Events) -> bool:
+    try:
+        ACCOUNTANTS[name].delta(events, 1.0)
+    except NotCoveredError:
+        return False
+    return True
 
 
 __all__ = [
     "ACCOUNTANTS",
     "DEFAULT_ACCOUNTANT",
     "Accountant",
+    "NotCoveredError",
     "epsilon_by_accountant",
     "get_accountant",
+    "not_covering",
 ]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dualquery.privacy._checks import not_negative, probability
-from dualquery.privacy.accountants.protocol import GUARD
+from dualquery.privacy.accountants.protocol import GUARD, steps_of_pure_privacy
 from dualquery.privacy.events import Events
 
 
@@ -17,7 +17,8 @@ def epsilon(events: Events, delta: float) -> float:
     Theorem (Dwork, Rothblum, Vadhan). k adaptively chosen mechanisms, each r-differentially
     private, are together (ε, δ)-private for this ε and every δ in (0, 1). The paper charges each
     draw as if it were made in the last, most expensive round; kept as it is, so that its
-    statements can be checked. Proof: ``docs/proofs/advanced.md``.
+    statements can be checked. A measurement with Laplace noise counts like one draw of range ε₀;
+    Gaussian noise is not covered. Proof: ``docs/proofs/advanced.md``.
     """
     delta = probability("delta", delta)
     slope, offset = _line(events)
@@ -39,10 +40,10 @@ def invert(slope: float, offset: float, epsilon: float) -> float:
 
 
 def _line(events: Events) -> tuple[float, float]:
-    draws, ranges = events.costly
-    if draws.size == 0:
+    steps, costs = steps_of_pure_privacy(events, "advanced")
+    if steps.size == 0:
         return 0.0, 0.0
-    count, widest = float(np.sum(draws)), float(np.max(ranges))
+    count, widest = float(np.sum(steps)), float(np.max(costs))
     try:
         growth = math.expm1(widest)
     except OverflowError:

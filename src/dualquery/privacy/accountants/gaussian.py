@@ -18,8 +18,9 @@ def epsilon(events: Events, delta: float) -> float:
 
     Theorem. s independent draws from a mechanism of bounded range r are μ-GDP for
     μ = (r/2)·√(s+1): telling neighbours apart from them is at least as hard as telling N(0, 1)
-    from N(μ, 1) from one observation. Rounds chosen adaptively compose by adding μ². A μ-GDP
-    mechanism is (ε, δ(ε))-private for every ε ≥ 0, with
+    from N(μ, 1) from one observation. Counts with rounded Gaussian noise are Δ/σ-GDP, and μ² of
+    draws and measurements chosen adaptively add up. A μ-GDP mechanism is (ε, δ(ε))-private for
+    every ε ≥ 0, with
 
         δ(ε) = Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2).
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualquery.privacy._checks import not_negative, probability
 from dualquery.privacy.accountants.advanced import invert
-from dualquery.privacy.accountants.protocol import GUARD
+from dualquery.privacy.accountants.protocol import GUARD, steps_of_pure_privacy
 from dualquery.privacy.events import Events
 
 
@@ -17,7 +17,8 @@ def epsilon(events: Events, delta: float) -> float:
 
     Theorem. The privacy loss of a draw of range r lies in [−r, r] and has a mean of at most
     r·(e^r − 1); the losses of adaptively chosen draws, minus these means, form a supermartingale
-    with bounded steps, to which Azuma's inequality applies. Proof: ``docs/proofs/per_round.md``.
+    with bounded steps, to which Azuma's inequality applies. A measurement with Laplace noise counts
+    like one draw of range ε₀; Gaussian noise is not covered. Proof: ``docs/proofs/per_round.md``.
     """
     delta = probability("delta", delta)
     slope, offset = _line(events)
@@ -31,7 +32,7 @@ def delta(events: Events, epsilon: float) -> float:
 
 
 def _line(events: Events) -> tuple[float, float]:
-    draws, ranges = events.costly
+    steps, costs = steps_of_pure_privacy(events, "per-round")
     with np.errstate(over="ignore"):
-        drift = float(np.sum(draws * ranges * np.expm1(ranges)))
-    return math.sqrt(float(np.sum(draws * ranges * ranges))), drift
+        drift = float(np.sum(steps * costs * np.expm1(costs)))
+    return math.sqrt(float(np.sum(steps * costs * costs))), drift

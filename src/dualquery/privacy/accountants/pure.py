@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualquery.privacy._checks import not_negative
-from dualquery.privacy.accountants.protocol import GUARD
+from dualquery.privacy.accountants.protocol import GUARD, steps_of_pure_privacy
 from dualquery.privacy.events import Events
 
 
@@ -15,16 +15,17 @@ def epsilon(events: Events, delta: float = 0.0) -> float:
     Theorem. A draw of bounded range r is r-differentially private: if the exponents of two
     neighbouring tables differ by values in [u, u + r], every probability changes by a factor in
     [e^{−r}, e^{r}]. Costs of independent and of adaptively chosen draws add up. For the classical
-    game this is η·T·(T−1)·s/n. Proof: ``docs/proofs/pure.md``.
+    game this is η·T·(T−1)·s/n. A measurement with Laplace noise adds its ε₀; Gaussian noise is
+    not covered. Proof: ``docs/proofs/pure.md``.
 
     `delta` is accepted so that all accountants are called alike, and ignored.
     """
-    draws, ranges = events.costly
-    return float(np.sum(draws * ranges)) * (1.0 + GUARD)
+    steps, costs = steps_of_pure_privacy(events, "pure")
+    return float(np.sum(steps * costs)) * (1.0 + GUARD)
 
 
 def delta(events: Events, epsilon: float) -> float:
     """0 where ε covers the whole sum; otherwise this theorem says nothing, and δ is 1."""
     epsilon = not_negative("epsilon", epsilon)
-    draws, ranges = events.costly
-    return 0.0 if epsilon >= float(np.sum(draws * ranges)) * (1.0 + GUARD) else 1.0
+    steps, costs = steps_of_pure_privacy(events, "pure")
+    return 0.0 if epsilon >= float(np.sum(steps * costs)) * (1.0 + GUARD) else 1.0

@@ -13,8 +13,9 @@ def epsilon(events: Events, delta: float) -> float:
     """The ε that ρ = ⅛·Σ s_t·r_t² gives at δ, by the best order α.
 
     Theorem. A draw of bounded range r is (r²/8)-zCDP: its Rényi divergence of order α is at most
-    α·r²/8. ρ adds up over adaptively chosen draws. A ρ-zCDP mechanism is (ε, δ)-private whenever,
-    for some α > 1,
+    α·r²/8. Counts with rounded Gaussian noise are (Δ²/2σ²)-zCDP, with Laplace noise (ε₀²/2)-zCDP.
+    ρ adds up over adaptively chosen draws and measurements. A ρ-zCDP mechanism is (ε, δ)-private
+    whenever, for some α > 1,
 
         δ ≥ e^{(α−1)(αρ−ε)}·(1−1/α)^α/(α−1).
 
