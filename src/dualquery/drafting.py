@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dualquery.encoding import plain_column, unreadable
 from dualquery.errors import ParameterError, SchemaError
 from dualquery.schema import Attribute, Schema
 from dualquery.sparse import OnesTable
@@ -40,7 +41,11 @@ def draft_schema(source: str | Path | Any, bins: int = 10) -> Schema:
 def _draft(table: ArrowTable, name: str, bins: int) -> Attribute:
     seen: set[Any] = set()
     for batch in table.batches([name]):
-        seen.update(pa.compute.unique(batch.column(0)).to_pylist())
+        column = plain_column(batch.column(0), name)
+        try:
+            seen.update(pa.compute.unique(column).to_pylist())
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise unreadable(name, column.type, error) from None
     missing = bool({None, ""} & seen) or any(isinstance(c, float) and math.isnan(c) for c in seen)
     cells = {c for c in seen if c not in (None, "") and c == c}
     if not cells:

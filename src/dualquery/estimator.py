@@ -138,7 +138,7 @@ class DualQuery:
         schedule = Schedule.for_schema(schema)
         with open_engine(self.engine, self.scheduler) as engine:
             progress("counting queries", 0, 0)
-            treatment = _choice(OutOfDomain, self.out_of_domain)
+            treatment = OutOfDomain.parse(self.out_of_domain)
             answers = engine.count(source, actions.queries, treatment)
             plan = self.plan(answers.rows, schema, len(asked))
             parameters = self._parameters(plan, schedule, asked)
@@ -307,7 +307,7 @@ class DualQuery:
             if self.player == Player.MODEL:
                 raise ParameterError("certify speaks of records; it needs player = record")
         _choice(Free, self.free)
-        _choice(OutOfDomain, self.out_of_domain)
+        OutOfDomain.parse(self.out_of_domain)
 
     def _oracle(self) -> Oracle:
         if self.oracle == "annealing" and self.certify is not None:

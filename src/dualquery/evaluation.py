@@ -69,10 +69,10 @@ def evaluate(
     Guarantee: none. The result depends on every private row and must not be published.
     The independent baseline spends the same (ε, δ) as the release, so that the comparison is fair.
     """
+    treatment = OutOfDomain.parse(out_of_domain)
     source = open_table(table)
     schema = source.bind(release.schema)
     asked = release.workload if workload is None else workload
-    treatment = OutOfDomain(out_of_domain)
     answers = count(Records.pack(source, schema, asked.literals, treatment), asked)
     truth = answers.counts / answers.rows
     released = release.answers(workload)

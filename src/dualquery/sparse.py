@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dualquery.encoding import OutOfDomain
+from dualquery.encoding import OutOfDomain, plain_column
 from dualquery.errors import SchemaError, TableError
 from dualquery.schema import Schema
-from dualquery.table import ArrowTable, Columns, Ones, first_line, open_table
+from dualquery.table import ArrowTable, Columns, Ones, first_line, joined, open_table
 
 BATCH = 1 << 22
 """Ones handled at a time."""
@@ -248,20 +248,18 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         waiting.append(batch)
         held += batch.num_rows
         if held >= BATCH // 4:
-            yield pa.Table.from_batches(waiting)
+            yield joined(waiting)
             waiting, held = [], 0
     if held:
-        yield pa.Table.from_batches(waiting)
+        yield joined(waiting)
 
 
 def _whole_column(pairs: pa.Table, name: str) -> pa.Array:
     column = pairs.column(name)
     if column.null_count:
         raise TableError(f"column {name!r}: a cell is missing; a pair needs a record and an item")
-    joined = column.unify_dictionaries().combine_chunks()
-    if pa.types.is_dictionary(joined.type):
-        joined = joined.dictionary_decode()
-    return joined
+    cells = plain_column(column, name)
+    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:

@@ -138,12 +138,27 @@ def _regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]
         waiting.append(batch)
         held += batch.num_rows
         while held >= rows:
-            table = pa.Table.from_batches(waiting)
+            table = joined(waiting)
             yield table.slice(0, rows)
             waiting = table.slice(rows).to_batches()
             held -= rows
     if held:
-        yield pa.Table.from_batches(waiting)
+        yield joined(waiting)
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Batches as one table; the files of a folder must agree on their types."""
+    try:
+        return pa.Table.from_batches(batches)
+    except pa.ArrowInvalid:
+        for batch in batches:
+            for one, other in zip(batches[0].schema, batch.schema, strict=False):
+                if one != other:
+                    raise TableError(
+                        f"column {one.name!r} is {one.type} in one file of the table and "
+                        f"{other.type} in another; expected one type"
+                    ) from None
+        raise TableError("the files of the table have different columns") from None
 
 
 class FrameTable(ArrowTable):
@@ -154,27 +169,41 @@ class FrameTable(ArrowTable):
 
         try:
             self.frame = nw.from_native(frame, eager_only=True)
+            columns = list(self.frame.columns)
         except TypeError:
             raise TableError(
                 f"expected a pandas, polars or pyarrow table, a sparse matrix or a path, "
                 f"found {type(frame).__name__}"
             ) from None
-        super().__init__([str(name) for name in self.frame.columns])
+        except (ValueError, nw.exceptions.NarwhalsError) as error:  # say, two of one name
+            told = " ".join(str(error).split())
+            raise TableError(f"cannot read the frame: {told[:200]}") from None
+        super().__init__([str(name) for name in columns])
+        self.named = dict(zip(self.header, columns, strict=True))  # a pandas name can be a number
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         step = batch_rows(len(names))
         for first in range(0, len(self.frame), step):
             part = self.frame[first : first + step]
-            arrays = [_arrow_column(part[name], name) for name in names]
+            arrays = [_arrow_column(part.get_column(self.named[name])) for name in names]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
-def _arrow_column(series: Any, name: str) -> pa.Array:
+def _arrow_column(series: Any) -> pa.Array:
     try:
         column = series.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        column = pa.array([None if cell is None else str(cell) for cell in series.to_list()])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # Cells of several kinds in one column of pandas: the schema judges them as text.
+        cells = series.to_list()
+        column = pa.array([None if _is_no_cell(cell) else str(cell) for cell in cells], pa.string())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _is_no_cell(cell: Any) -> bool:
+    """Whether pandas would call the cell missing: None, NaN, NaT or NA."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, float) and cell != cell
 
 
 class CsvTable(ArrowTable):

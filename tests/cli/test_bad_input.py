@@ -143,6 +143,48 @@ def test_bad_options(files, release, option: str, value: str, word: str) -> None
     refused(release(option, value), files, word)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "word"),
+    [
+        ("--queries", "0", "queries"),
+        ("--queries", "-3", "queries"),
+        ("--k", "0", "k = 0"),
+        ("--k", "9", "k = 9"),
+        ("--rows", "0", "rows"),
+    ],
+)
+def test_a_plan_of_nothing(files, run, option: str, value: str, word: str) -> None:
+    done = run(
+        "plan", "--schema", files / "schema.toml", "--rows", 1000, "--epsilon", 1,
+        "--delta", 1e-3, option, value,
+    )  # fmt: skip
+    refused(done, files, word)
+
+
+def test_an_evaluation_with_an_unknown_treatment(files, release, run) -> None:
+    assert release().code == 0
+    done = run("evaluate", files / "out", files / "table.csv", "--out-of-domain", "bogus")
+    assert done.code == 2
+    assert done.err == ("error: out_of_domain = 'bogus'; expected one of refuse, clamp, missing\n")
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (pa.array([{"x": 1}] * 1000), ("holds struct<x: int64> in a cell",)),
+        (pa.array([[1]] * 1000), ("holds list<",)),
+        (pa.array([2**62] * 1000), ("4.6", "outside", "0 to 120")),
+        (pa.array([b"x"] * 1000), ("b'x' is not a number",)),
+        (pa.array([3600] * 1000, pa.duration("s")), ("not a number",)),
+    ],
+    ids=["struct", "list", "2^62", "bytes", "duration"],
+)
+def test_odd_columns_of_a_parquet_file(files, release, rows, cells, words) -> None:
+    table = rows.set_column(rows.column_names.index("age"), "age", cells)
+    pq.write_table(table, files / "odd.parquet")
+    refused(release(table=files / "odd.parquet"), files, "column 'age'", *words)
+
+
 def test_padding_and_add_remove_do_not_go_together(run, files) -> None:
     """A padded table has a fixed size: one more person is a replaced empty record there."""
     (files / "pairs.csv").write_text("person,item\na,x\nb,y\nb,x\n")

@@ -28,7 +28,9 @@ def plan(
     """The parameters a release would use and what it would cost, from public quantities only."""
     from dualquery.estimator import DEFAULT_K, DEFAULT_QUERIES, DualQuery
     from dualquery.game.plan import estimate
+    from dualquery.privacy._checks import whole
     from dualquery.privacy.statement import figure, finite
+    from dualquery.queries.generators import check_k
     from dualquery.schema import Schema
 
     declared = Schema.load(schema).require_resolved()
@@ -44,8 +46,10 @@ def plan(
         samples=samples,
         eta=eta,
     )
+    asked = whole("queries", DEFAULT_QUERIES if queries is None else queries)
+    width = check_k(declared, min(DEFAULT_K, len(declared)) if k is None else k)
     made = job.plan(rows, declared)
-    costs = estimate(made, declared, queries or DEFAULT_QUERIES, k or DEFAULT_K)
+    costs = estimate(made, declared, asked, width)
     figures = {
         "rounds": made.rounds,
         "samples": made.samples,

@@ -24,7 +24,7 @@ def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int
     0/1 column, one code of any other) and a random polarity a bit. The seed is public:
     a workload says nothing about the data. Repeats are possible, as in the paper.
     """
-    _check_k(schema, k)
+    check_k(schema, k)
     if count < 1:
         raise ParameterError(f"queries = {count}; expected at least 1")
     generator = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def _uniform(schema: Schema, literals: Literals, terms: npt.NDArray[np.int32]) -
 
 def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
     """Every cell of every k-way marginal table."""
-    _check_k(schema, k)
+    check_k(schema, k)
     sizes = schema.sizes.astype(np.int64)
     if comb(len(schema), k) > limit:
         raise ParameterError(
@@ -131,7 +131,7 @@ def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
 
 def parities(schema: Schema, k: int = 3, count: int | None = None, seed: int = 0) -> Workload:
     """Parities of k bits on different attributes: all of them, or `count` at random."""
-    _check_k(schema, k)
+    check_k(schema, k)
     bits = schema.bit_counts
     if count is None:
         if comb(int(bits.sum()), k) > 20_000_000:
@@ -214,6 +214,8 @@ def read_workload(path: str | Path, schema: Schema) -> Workload:
     return Workload.of(queries, schema)
 
 
-def _check_k(schema: Schema, k: int) -> None:
+def check_k(schema: Schema, k: int) -> int:
+    """The number of attributes of a marginal, if the schema has that many."""
     if not 1 <= k <= len(schema):
         raise ParameterError(f"k = {k}; expected 1 to {len(schema)}, the number of attributes")
+    return k
