@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 import warnings
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dualquery.encoding import OutOfDomain
 from dualquery.engines.engine import check_engine, open_engine
-from dualquery.errors import DualQueryError, ParameterError, QueryError
+from dualquery.errors import ParameterError, QueryError, ReleaseError
 from dualquery.frames import FrameStyle
 from dualquery.free import Free
-from dualquery.game.journal import Journal, NoJournal
+from dualquery.game.journal import Journal, NoJournal, may_begin
 from dualquery.game.loop import play
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.plan import Plan, Player, default_player, make_plan
@@ -27,19 +28,21 @@ from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events
-from dualquery.privacy.ledger import Ledger
+from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.actions import Actions
+from dualquery.queries.counting import Answers
 from dualquery.queries.generators import random_marginals, read_workload
 from dualquery.queries.probes import with_probes
 from dualquery.queries.workload import Workload
 from dualquery.refit.schedule import Schedule
 from dualquery.release.certificate import certify, check_alpha
-from dualquery.release.directory import check_free
+from dualquery.release.directory import check_free, write_release
 from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
+from dualquery.resuming import finish, telling
 from dualquery.schema import Schema
 from dualquery.schema_files import schema_to_dict
 from dualquery.table import Table, open_table
@@ -125,9 +128,31 @@ class DualQuery:
             like_input: NOT PRIVATE: samples carry the column types of the table, not those that
                 follow from the schema. No draw pays for that, and a type can depend on one cell.
         """
-        self._check()
         if like_input:
             warnings.warn(LIKE_INPUT, stacklevel=2)
+        folder = None if directory is None else Path(directory)
+        with telling(folder), ExitStack() as held:
+            made, journal = self._fitted(
+                table, schema, workload, folder, resume, ledger, progress, held
+            )
+            if ledger is not None:
+                Ledger(ledger).spend(journal.identity)
+            journal.remove()
+        return replace(made, style=FrameStyle.of(table, like_input=like_input))
+
+    def _fitted(
+        self,
+        table: Any,
+        schema: Schema,
+        workload: Workload | Callable[[Schema], Workload] | None,
+        directory: Path | None,
+        resume: bool,
+        ledger: str | Path | None,
+        progress: Progress,
+        held: ExitStack,
+    ) -> tuple[Release, Journal | NoJournal]:
+        """The release and its journal, held open: until it is settled nobody else may go on."""
+        self._check()
         patterns = self._public_patterns(schema)
         source = open_table(table)
         self._refuse_padding(source)
@@ -137,6 +162,10 @@ class DualQuery:
         actions = with_probes(asked) if player is Player.MODEL else Actions.plain(asked)
         schedule = Schedule.for_schema(schema)
         with open_engine(self.engine, self.scheduler) as engine:
+            if resume and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE:
+                progress(
+                    "resuming (add-remove: that the table is the same cannot be checked)", 0, 0
+                )
             progress("counting queries", 0, 0)
             treatment = OutOfDomain.parse(self.out_of_domain)
             answers = engine.count(source, actions.queries, treatment)
@@ -148,20 +177,20 @@ class DualQuery:
                 else RecordPlayer(asked, self._oracle(), free=_choice(Free, self.free))
             )
             source_of_draws = source_for(self.seed)
-            with closing(_journal(directory, resume, actions, plan, parameters)) as journal:
-                if ledger is not None:
-                    identity = _reserve(ledger, journal, plan, source_of_draws.private)
-                _, transcript = play(
-                    engine.query_player(actions, answers, plan.budget.rows),
-                    engine.data_player(data_player),
-                    plan.temperatures,
-                    plan.draws,
-                    source_of_draws,
-                    journal=journal,
-                    observer=lambda done, total: progress("playing", done, total),
-                )
-                if ledger is not None and directory is None:
-                    Ledger(ledger).spend(identity)
+            journal = held.enter_context(
+                closing(_journal(directory, resume, actions, answers, plan, parameters, ledger))
+            )
+            if ledger is not None:
+                _reserve(ledger, journal, plan, source_of_draws.private, resume)
+            _, transcript = play(
+                engine.query_player(actions, answers, plan.budget.rows),
+                engine.data_player(data_player),
+                plan.temperatures,
+                plan.draws,
+                source_of_draws,
+                journal=journal,
+                observer=lambda done, total: progress("playing", done, total),
+            )
         privacy = PrivacyStatement.of(
             plan.budget.events(transcript.temperatures, transcript.draw_counts),
             delta=self.delta,
@@ -181,11 +210,13 @@ class DualQuery:
             privacy,
             parameters,
             certificate=certificate,
-            style=FrameStyle.of(table, like_input=like_input),
+            style=FrameStyle.of(table),
         )
         if self.refit:
-            return refitted(made, progress, errors=self.errors)
-        return refitted(made, steps=0, errors=False) if player is Player.MODEL else made
+            made = refitted(made, progress, errors=self.errors)
+        elif player is Player.MODEL:
+            made = refitted(made, steps=0, errors=False)
+        return made, journal
 
     def release(
         self,
@@ -201,29 +232,45 @@ class DualQuery:
     ) -> Release:
         """Fit and write the release directory; a run that is killed can be resumed.
 
-        While it lasts, the draws are kept in `OUT.partial`.
+        While it lasts, the draws are kept in `OUT.partial`. Whatever stops it, `resume` ends in the
+        same release, for the same charge.
         """
         path = Path(out)
-        check_free(path, overwrite=overwrite)
+        partial = Path(f"{path}.partial")
         if isinstance(workload, str | Path):
             file = workload
             workload = lambda resolved: read_workload(file, resolved)  # noqa: E731
-        journal = Path(f"{path}.partial")
-        made = self.fit(
-            table,
-            schema=schema,
-            workload=workload,
-            directory=journal,
-            resume=resume,
-            ledger=ledger,
-            progress=progress,
-        )
-        progress("writing the release", 0, 0)
-        made.save(path, overwrite=overwrite)
-        if ledger is not None:
-            Ledger(ledger).spend(Journal.identity_of(journal))
-        Journal.discard(journal)
+        with telling(partial), ExitStack() as held:
+            if resume:
+                finished = finish(path, partial, self._promised(ledger), ledger)
+                if finished is not None:
+                    return replace(finished, style=FrameStyle.of(table))
+                if path.exists() and not partial.exists() and not overwrite:
+                    raise ReleaseError(
+                        f"there is no unfinished run at {str(partial)!r}; {str(path)!r} exists and "
+                        "may be what it ended in"
+                    )
+            check_free(path, overwrite=overwrite)
+            made, journal = self._fitted(
+                table, schema, workload, partial, resume, ledger, progress, held
+            )
+            progress("writing the release", 0, 0)
+            write_release(made, path, overwrite=overwrite, ready=journal.publish)
+            if ledger is not None:
+                Ledger(ledger).spend(journal.identity)
+            journal.remove()
         return made
+
+    def _promised(self, ledger: str | Path | None) -> dict[str, Any]:
+        """What a resumed run must share with its beginning, as far as no table is needed."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "accountant": self.accountant,
+            "seed": self.seed,
+            "ledger": None if ledger is None else Ledger(ledger).fingerprint,
+        }
 
     def plan(self, rows: int, schema: Schema, queries: int | None = None) -> Plan:
         """What a run on a table of `rows` rows would do; reads no data."""
@@ -356,11 +403,13 @@ class DualQuery:
 
 
 def _journal(
-    directory: str | Path | None,
+    directory: Path | None,
     resume: bool,
     actions: Actions,
+    answers: Answers,
     plan: Plan,
     parameters: dict[str, Any],
+    ledger: str | Path | None,
 ) -> Journal | NoJournal:
     if directory is None:
         return NoJournal()
@@ -370,24 +419,37 @@ def _journal(
         "workload": actions.queries.fingerprint,
         "temperatures": plan.temperatures.tolist(),
         "version": __version__,
+        "ledger": None if ledger is None else Ledger(ledger).fingerprint,
         **parameters,
     }
-    open_journal = Journal.resume if resume else Journal.create
-    return open_journal(Path(directory), run)
+    # Under add-remove neighbours nothing about the table is compared: docs/decisions/crashes.md.
+    counts = None
+    if plan.budget.neighbours is Neighbours.REPLACE_ONE:
+        counts = np.ascontiguousarray(answers.counts, dtype="<i8").tobytes()
+    if resume and not may_begin(directory):
+        return Journal.resume(directory, run, counts)
+    return Journal.create(directory, run, counts)
 
 
-def _reserve(ledger: str | Path, journal: Journal | NoJournal, plan: Plan, private: bool) -> str:
+def _reserve(
+    ledger: str | Path, journal: Journal | NoJournal, plan: Plan, private: bool, resume: bool
+) -> None:
     """Enter the run into a ledger; a run that is refused leaves no journal behind."""
-    identity = journal.identity if isinstance(journal, Journal) else uuid.uuid4().hex
+    book = Ledger(ledger)
     try:
-        Ledger(ledger).reserve(
-            identity, plan.events, neighbours=plan.budget.neighbours, private=private
+        book.reserve(
+            journal.identity,
+            plan.events,
+            neighbours=plan.budget.neighbours,
+            private=private,
+            drawn=journal.digests,
         )
-    except DualQueryError:
-        if isinstance(journal, Journal) and not journal.rounds_drawn:
+    except LedgerError as error:
+        new = not resume or isinstance(error, BudgetExceededError)
+        if new and not journal.rounds_drawn:
             journal.remove()
         raise
-    return identity
+    journal.told = lambda rounds, digest: book.advance(journal.identity, rounds, digest)
 
 
 def _choice(kind: type[Choice], value: str) -> Choice:

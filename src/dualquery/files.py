@@ -1,4 +1,4 @@
-"""Files that one process writes and others may read."""
+"""Files that one process writes and others may read, and that survive a loss of power."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 
-def lock(stream: IO[Any]) -> bool:
+def lock(stream: IO[Any] | int) -> bool:
     """Take an open file for this process alone, until it is closed; False if another has it.
 
     Always True where the system has no such locks.
@@ -28,3 +28,37 @@ def write_whole(path: Path, text: str) -> None:
     waiting = path.with_name(f".{path.name}.{os.getpid()}")
     waiting.write_text(text, encoding="utf-8")
     waiting.replace(path)
+
+
+def write_durable(path: Path, text: str) -> None:
+    """Write a private file by rename, on disk when this returns; only its owner can read it.
+
+    The waiting file is `NAME.new`: whoever cleans up knows its name.
+    """
+    waiting = path.with_name(f"{path.name}.new")
+    handle = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        write_all(handle, text.encode())
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    os.rename(waiting, path)
+    sync_directory(path.parent)
+
+
+def write_all(handle: int, content: bytes) -> None:
+    """Write all of the content: the system may take less of it at a time."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names in a directory durable: a rename or a deletion is on disk when this returns."""
+    if os.name != "posix":
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

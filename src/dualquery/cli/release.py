@@ -107,7 +107,8 @@ def release(
         scheduler=scheduler,
         public_header=public_header,
     )
-    check_free(out, overwrite=overwrite)
+    if not resume:
+        check_free(out, overwrite=overwrite)
     with Reporter(quiet) as progress:
         made = job.release(
             options.table_source(table, long, item_prefix, records),

@@ -2,38 +2,66 @@
 
 A draw that was made is paid for. Were it lost in a crash and drawn again, the run would
 cost more than its statement says, because something may already have been done with the
-first draw. So round by round the draws are written and synced, then answered, then the
-answer is written; a resumed run reads what is there and goes on.
+first draw. So round by round
 
-The file is a sequence of frames: kind, round, length, checksum, content. A torn last frame
-was never used and is cut off; damage anywhere else is refused, because draws would be lost.
+1. the draws are appended to `rounds.bin` and synced,
+2. a byte is appended to `used.bin` and synced: from now on the draws count as used,
+3. a ledger, if there is one, is told (`told`),
+4. and only then the draws are answered; the answer is appended to `rounds.bin` too.
+
+A resumed run reads what is there and goes on.
+
+`rounds.bin` is a sequence of frames after a line that names the format: kind, round, length,
+digest, content. A digest covers all of its frame and the digest before it, so no bit can be
+changed, and no frame left out, repeated or moved, without being noticed. What follows the last
+intact frame is either the rest of a write that never ended, or damage. The two look alike, but
+the length of `used.bin` tells them apart: if all rounds that were used are intact, the rest was
+never used and is cut off. Otherwise the run is refused, and nothing is changed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import io
 import json
 import os
+import secrets
 import struct
 import uuid
-import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.errors import ReleaseError
-from dualquery.files import lock
+from dualquery.files import lock, sync_directory, write_all, write_durable
 from dualquery.privacy.sampler import Draws
 from dualquery.transcript import Move
 
-_FRAME = struct.Struct("<4sIQI")
+_FORMAT = 2
+_HEAD = b"dualquery journal 2\n"
+_FIELDS = struct.Struct("<4sIQ")
+_DIGEST = 16
 _DRAWS, _MOVE = b"draw", b"move"
+_RUN, _ROUNDS, _USED = "run.json", "rounds.bin", "used.bin"
+_PUBLISHED, _DONE = "published.json", "done.json"
 
 
 class NoJournal:
     """For runs in memory: nothing is kept, nothing can be resumed."""
+
+    digests: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.identity = uuid.uuid4().hex
+        self.told: Callable[[int, str], None] = lambda rounds, digest: None
+
+    @property
+    def rounds_drawn(self) -> int:
+        return 0
 
     def draws(self, number: int) -> Draws | None:
         return None
@@ -45,67 +73,96 @@ class NoJournal:
 
     def write_move(self, number: int, move: Move) -> None: ...
 
+    def publish(self, digest: str) -> None: ...
+
     def close(self) -> None: ...
+
+    def remove(self) -> None: ...
 
 
 class Journal:
-    """Draws and moves of one run in a directory of its own."""
+    """Draws and moves of one run in a directory of its own.
 
-    def __init__(self, directory: Path, identity: str, stream: BinaryIO) -> None:
+    Attributes:
+        identity: the id under which the run enters a ledger.
+        told: called with the number of rounds drawn and the digest of the last of them, when
+            draws are on disk and before they are used.
+    """
+
+    def __init__(self, directory: Path, identity: str, handle: int) -> None:
         self.directory = directory
         self.identity = identity
-        self._stream = stream
-        self._draws: dict[int, Draws] = {}
-        self._moves: dict[int, Move] = {}
+        self.told: Callable[[int, str], None] = lambda rounds, digest: None
+        self._handle = handle
+        self._chain = hashlib.blake2b(_HEAD + identity.encode(), digest_size=_DIGEST).digest()
+        self._draws: list[Draws] = []
+        self._moves: list[Move] = []
+        self._digests: list[str] = []
 
     @classmethod
-    def create(cls, directory: Path, run: dict[str, Any]) -> Journal:
-        """Begin a journal for the run that `run` describes in full."""
-        if (directory / "run.json").exists():
+    def create(cls, directory: Path, run: dict[str, Any], counts: bytes | None = None) -> Journal:
+        """Begin a journal for the run that `run` describes in full.
+
+        `counts` are what the run counted. A keyed digest of them is kept with its key, to notice
+        a resume with another table; it is as private as the table, and goes with the journal.
+        """
+        if (directory / _RUN).exists():
             raise ReleaseError(
                 f"{str(directory)!r} holds an unfinished run; continue it with --resume, "
                 "or remove it if it may be lost"
             )
+        settle(directory)
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync_directory(directory.parent)
         except OSError as error:
             raise ReleaseError(f"cannot create {str(directory)!r}: {error.strerror}") from None
-        stream = _open_locked(directory / "rounds.bin", "a+b")
-        if (directory / "run.json").exists():  # another process was quicker
-            stream.close()
-            raise ReleaseError(f"another process began a run in {str(directory)!r}")
-        stream.truncate(0)  # without run.json nothing was drawn yet
-        identity = uuid.uuid4().hex
-        content = {"id": identity, "run": run}
-        _write_synced(directory / "run.json", json.dumps(content, indent=1, sort_keys=True))
-        return cls(directory, identity, stream)
-
-    @staticmethod
-    def identity_of(directory: Path) -> str:
-        """The id under which a run entered a ledger."""
-        content = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-        return str(content["id"])
+        handle = _open_locked(directory / _ROUNDS, os.O_CREAT)
+        try:
+            if (directory / _RUN).exists():  # another process was quicker
+                raise ReleaseError(f"another process began a run in {str(directory)!r}")
+            _refuse_orphans(directory, handle)
+            journal = cls(directory, uuid.uuid4().hex, handle)
+            os.ftruncate(handle, 0)
+            write_all(handle, _HEAD)
+            os.fsync(handle)
+            _append(directory / _USED, b"", os.O_CREAT | os.O_TRUNC)
+            content: dict[str, Any] = {"id": journal.identity, "run": run}
+            if counts is not None:
+                key = secrets.token_bytes(32)
+                content["counts"] = {"key": key.hex(), "digest": _keyed(key, counts)}
+            # Last, because a directory with run.json is one that can be resumed.
+            write_durable(directory / _RUN, json.dumps(_sealed(content), indent=1, sort_keys=True))
+        except BaseException:
+            os.close(handle)
+            raise
+        return journal
 
     @classmethod
-    def resume(cls, directory: Path, run: dict[str, Any]) -> Journal:
-        """Continue a journal, if it is of the same run."""
-        try:
-            content = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-            identity, begun = content["id"], content["run"]
-        except FileNotFoundError:
-            raise ReleaseError(f"there is no unfinished run at {str(directory)!r}") from None
-        except (OSError, KeyError, json.JSONDecodeError) as error:
-            raise ReleaseError(f"cannot read the unfinished run: {error}") from None
+    def resume(cls, directory: Path, run: dict[str, Any], counts: bytes | None = None) -> Journal:
+        """Continue a journal, if it is of the same run and, where `counts` are given, table."""
+        content = _read_run(directory)
+        begun = content["run"]
         for key in sorted(set(begun) | set(run)):
             if begun.get(key) != run.get(key):
                 raise ReleaseError(
                     f"cannot resume with another {key.replace('_', ' ')}: the run began with "
                     f"{_brief(begun.get(key))}, now it is {_brief(run.get(key))}"
                 )
-        journal = cls(directory, identity, _open_locked(directory / "rounds.bin", "r+b"))
+        kept = content.get("counts")
+        if (
+            counts is not None
+            and kept is not None
+            and not hmac.compare_digest(_keyed(bytes.fromhex(kept["key"]), counts), kept["digest"])
+        ):
+            raise ReleaseError(
+                "cannot resume with another table: it has as many rows as the one the run began "
+                "with, but its counts differ"
+            )
+        journal = cls(directory, content["id"], _open_locked(directory / _ROUNDS))
         try:
             journal._read()
-        except ReleaseError:
+        except BaseException:
             journal.close()
             raise
         return journal
@@ -114,88 +171,290 @@ class Journal:
     def rounds_drawn(self) -> int:
         return len(self._draws)
 
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Per round drawn, the digest of the journal up to its draws: what a ledger remembers."""
+        return tuple(self._digests)
+
     def draws(self, number: int) -> Draws | None:
-        return self._draws.get(number)
+        return self._draws[number] if number < len(self._draws) else None
 
     def move(self, number: int) -> Move | None:
-        return self._moves.get(number)
+        return self._moves[number] if number < len(self._moves) else None
 
     def write_draws(self, number: int, draws: Draws) -> None:
-        self._append(_DRAWS, number, {"queries": draws.queries, "negated": draws.negated})
+        """Keep the draws of the next round; when this returns they may be used."""
+        self._expect(_DRAWS, number)
+        self._write(_DRAWS, number, {"queries": draws.queries, "negated": draws.negated})
+        self._draws.append(draws)
+        self._digests.append(self._chain.hex())
+        _append(self.directory / _USED, b".")
+        self.told(self.rounds_drawn, self._digests[-1])
 
     def write_move(self, number: int, move: Move) -> None:
+        """Keep the answer to the draws of a round."""
+        self._expect(_MOVE, number)
         notes = np.frombuffer(json.dumps(move.notes).encode(), dtype=np.uint8)
-        self._append(_MOVE, number, {"notes": notes, **move.arrays})
+        self._write(_MOVE, number, {"notes": notes, **move.arrays})
+        self._moves.append(move)
+
+    def publish(self, digest: str) -> None:
+        """Note the digest of the release that is about to be put in its place."""
+        write_durable(self.directory / _PUBLISHED, json.dumps(_sealed({"release": digest})))
 
     def close(self) -> None:
-        self._stream.close()
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
 
     def remove(self) -> None:
-        """Close and delete the journal."""
+        """Delete the journal, once the release it led to is in place, and close it.
+
+        A kill in between leaves `done.json`, which says that all of it may go.
+        """
+        os.rename(self.directory / _RUN, self.directory / _DONE)
+        sync_directory(self.directory)
+        _delete(self.directory)
         self.close()
-        self.discard(self.directory)
 
-    @staticmethod
-    def discard(directory: Path) -> None:
-        """Delete a journal, once the release it led to is in place."""
-        for name in ("rounds.bin", "run.json"):
-            (directory / name).unlink(missing_ok=True)
-        directory.rmdir()
+    def _expect(self, kind: bytes, number: int) -> None:
+        """Frames alternate: the draws of a round, then the move, then the next round."""
+        due = (_MOVE, len(self._moves))
+        if len(self._draws) == len(self._moves):
+            due = (_DRAWS, len(self._draws))
+        if (kind, number) != due:
+            raise self._damaged()
 
-    def _append(self, kind: bytes, number: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def _write(self, kind: bytes, number: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
         content = io.BytesIO()
         np.savez(content, allow_pickle=False, **arrays)
         body = content.getvalue()
-        self._stream.write(_FRAME.pack(kind, number, len(body), zlib.crc32(body)) + body)
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        fields = _FIELDS.pack(kind, number, len(body))
+        chain = self._next(fields, body)
+        write_all(self._handle, fields + chain + body)
+        os.fsync(self._handle)
+        self._chain = chain
+
+    def _next(self, fields: bytes, body: bytes) -> bytes:
+        digest = hashlib.blake2b(self._chain, digest_size=_DIGEST)
+        digest.update(fields)
+        digest.update(body)
+        return digest.digest()
 
     def _read(self) -> None:
-        end = 0
-        while len(head := self._stream.read(_FRAME.size)) == _FRAME.size:
-            kind, number, length, checksum = _FRAME.unpack(head)
-            body = self._stream.read(length)
-            if len(body) < length or zlib.crc32(body) != checksum:
-                if self._stream.read(1):
-                    raise ReleaseError(
-                        f"the journal in {str(self.directory)!r} is damaged before its end; draws "
-                        "that were made cannot be told, so the run cannot be resumed"
-                    )
-                break
-            with np.load(io.BytesIO(body), allow_pickle=False) as content:
-                arrays = dict(content)
-            if kind == _DRAWS:
-                self._draws[number] = Draws(arrays["queries"], arrays["negated"])
-            else:
-                notes = json.loads(arrays.pop("notes").tobytes())
-                self._moves[number] = Move(arrays, notes)
-            end = self._stream.tell()
-        self._stream.seek(end)
-        self._stream.truncate()
+        try:
+            used = (self.directory / _USED).stat().st_size
+            size = os.fstat(self._handle).st_size
+            if _read_exactly(self._handle, len(_HEAD)) != _HEAD:
+                raise self._damaged()
+            end = len(_HEAD)
+            while (frame := self._frame(size - end)) is not None:
+                kind, number, body, chain = frame
+                self._expect(kind, number)
+                with np.load(io.BytesIO(body), allow_pickle=False) as content:
+                    arrays = dict(content)
+                self._chain = chain
+                end += _FIELDS.size + _DIGEST + len(body)
+                if kind == _DRAWS:
+                    self._draws.append(Draws(arrays["queries"], arrays["negated"]))
+                    self._digests.append(chain.hex())
+                else:
+                    notes = json.loads(arrays.pop("notes").tobytes())
+                    self._moves.append(Move(arrays, notes))
+        except FileNotFoundError:
+            raise self._damaged() from None
+        except (OSError, ValueError, KeyError) as error:
+            raise ReleaseError(
+                f"cannot read the journal in {str(self.directory)!r}: {error}"
+            ) from None
+        if self.rounds_drawn < used:
+            raise self._damaged()
+        if end < size:
+            os.ftruncate(self._handle, end)
+            os.fsync(self._handle)
+        os.lseek(self._handle, end, os.SEEK_SET)
+        if used < self.rounds_drawn:  # killed before they were used; they will be now
+            _append(self.directory / _USED, b"." * (self.rounds_drawn - used))
+
+    def _frame(self, left: int) -> tuple[bytes, int, bytes, bytes] | None:
+        """The next frame; None where there is none that is intact."""
+        if left < _FIELDS.size + _DIGEST:
+            return None
+        fields = _read_exactly(self._handle, _FIELDS.size)
+        chain = _read_exactly(self._handle, _DIGEST)
+        kind, number, length = _FIELDS.unpack(fields)
+        if length > left - _FIELDS.size - _DIGEST:  # never ask for memory that is not there
+            return None
+        body = _read_exactly(self._handle, length)
+        return (kind, number, body, chain) if self._next(fields, body) == chain else None
+
+    def _damaged(self) -> ReleaseError:
+        return ReleaseError(
+            f"the journal in {str(self.directory)!r} is damaged: draws that were used cannot be "
+            "read, so the run cannot be resumed; nothing was changed"
+        )
 
 
-def _open_locked(path: Path, mode: str) -> BinaryIO:
+def exists(directory: Path) -> bool:
+    """Whether there is a run to resume."""
+    return (directory / _RUN).exists()
+
+
+def begun(directory: Path) -> dict[str, Any] | None:
+    """What the unfinished run in a directory was begun with; None where there is none."""
+    if not (directory / _RUN).exists():
+        return None
+    found: dict[str, Any] = _read_run(directory)["run"]
+    return found
+
+
+def published(directory: Path) -> tuple[str, str] | None:
+    """The id of a run and the digest of the release it was about to publish, if it was."""
+    if not ((directory / _PUBLISHED).exists() and (directory / _RUN).exists()):
+        return None
+    identity = str(_read_run(directory)["id"])
+    return identity, str(_read_sealed(directory / _PUBLISHED)["release"])
+
+
+def may_begin(directory: Path) -> bool:
+    """Whether a run was killed there before it was written down: nothing was drawn yet."""
+    return directory.is_dir() and not any(
+        (directory / name).exists() for name in (_RUN, _DONE, _PUBLISHED)
+    )
+
+
+def settle(directory: Path) -> bool:
+    """Delete what is left of a run that has ended; False where there is nothing of that kind."""
+    if _clear(directory):
+        return True
+    if (directory / _RUN).exists() or not (directory / _DONE).exists():
+        return False
+    handle = _open_locked(directory / _ROUNDS, os.O_CREAT)
     try:
-        stream: BinaryIO = path.open(mode)  # type: ignore[assignment]
+        _delete(directory)
+    finally:
+        os.close(handle)
+    return True
+
+
+def discard(directory: Path) -> None:
+    """Delete the journal of a run whose release is in place."""
+    journal = Journal(directory, "", _open_locked(directory / _ROUNDS, os.O_CREAT))
+    try:
+        journal.remove()
+    finally:
+        journal.close()
+
+
+def _delete(directory: Path) -> None:
+    """Delete the files of a journal that is done, and its directory if nothing else is in it."""
+    for name in (f"{_RUN}.new", f"{_PUBLISHED}.new", _PUBLISHED, _USED, _ROUNDS):
+        (directory / name).unlink(missing_ok=True)
+    sync_directory(directory)
+    if [file.name for file in directory.iterdir()] != [_DONE]:
+        (directory / _DONE).unlink()  # the directory holds other things: it is somebody's own
+        sync_directory(directory)
+        return
+    # An empty directory is one in which a run is about to begin, so this one loses its name first.
+    os.rename(directory, _doomed(directory))
+    sync_directory(directory.parent)
+    _clear(directory)
+
+
+def _doomed(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.done")
+
+
+def _clear(directory: Path) -> bool:
+    """Delete a directory that has lost its name, if there is one."""
+    doomed = _doomed(directory)
+    if not doomed.is_dir():
+        return False
+    (doomed / _DONE).unlink(missing_ok=True)
+    doomed.rmdir()
+    sync_directory(doomed.parent)
+    return True
+
+
+def _refuse_orphans(directory: Path, handle: int) -> None:
+    """Draws without `run.json`: somebody deleted it. They may have been used."""
+    used = directory / _USED
+    if os.fstat(handle).st_size > len(_HEAD) or (used.exists() and used.stat().st_size):
+        raise ReleaseError(
+            f"{str(directory)!r} holds draws but no {_RUN}; they may have been used: remove the "
+            "directory if that run may be lost"
+        )
+
+
+def _open_locked(path: Path, more: int = 0) -> int:
+    try:
+        handle = os.open(path, os.O_RDWR | more, 0o600)
+    except FileNotFoundError:
+        raise ReleaseError(f"{str(path)!r} is missing; the run cannot be resumed") from None
     except OSError as error:
         raise ReleaseError(f"cannot open {str(path)!r}: {error.strerror}") from None
     # Two processes on one journal would both draw the next round.
-    if not lock(stream):
-        stream.close()
+    if not lock(handle):
+        os.close(handle)
         raise ReleaseError(f"another process is working on {str(path.parent)!r}")
-    return stream
+    return handle
 
 
-def _write_synced(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    directory = os.open(path.parent, os.O_RDONLY)
+def _append(path: Path, content: bytes, more: int = 0) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | more, 0o600)
     try:
-        os.fsync(directory)
+        write_all(handle, content)
+        os.fsync(handle)
     finally:
-        os.close(directory)
+        os.close(handle)
+
+
+def _read_exactly(handle: int, length: int) -> bytes:
+    parts = []
+    while length > 0 and (part := os.read(handle, min(length, 1 << 24))):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _sealed(content: dict[str, Any]) -> dict[str, Any]:
+    return {"format": _FORMAT, "digest": _digest_of(content), "content": content}
+
+
+def _digest_of(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read_run(directory: Path) -> dict[str, Any]:
+    if not (directory / _RUN).exists():
+        raise ReleaseError(f"there is no unfinished run at {str(directory)!r}")
+    return _read_sealed(directory / _RUN)
+
+
+def _read_sealed(path: Path) -> dict[str, Any]:
+    try:
+        stored = json.loads(path.read_bytes())
+        whole = isinstance(stored, dict) and isinstance(stored.get("content"), dict)
+        if whole and stored.get("format") != _FORMAT:
+            raise ReleaseError(
+                f"{str(path)!r} has format {_brief(stored.get('format'))}; this version of "
+                f"dualquery resumes format {_FORMAT}"
+            )
+        if whole and stored.get("digest") == _digest_of(stored["content"]):
+            content: dict[str, Any] = stored["content"]
+            return content
+    except OSError as error:
+        raise ReleaseError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        pass
+    raise ReleaseError(
+        f"{str(path)!r} is damaged, or of an earlier version; the run cannot be resumed, and "
+        "nothing was changed"
+    )
+
+
+def _keyed(key: bytes, counts: bytes) -> str:
+    return hmac.new(key, counts, "sha256").hexdigest()
 
 
 def _brief(value: Any) -> str:

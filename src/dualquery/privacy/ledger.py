@@ -4,16 +4,22 @@ A release *reserves* its cost before its first draw and is marked *spent* when i
 Both states count in full, so a crash in between can only over-charge; resuming the same release
 reserves again under the same id and is not charged twice.
 
+A resume goes on with the draws it kept, so a copy of them could be resumed a second time, with
+other draws for the rounds that were still to come. The ledger therefore remembers how many rounds
+of a release were drawn, and a digest of them (`advance`, after draws are on disk and before they
+are used), and refuses a journal that does not hold those very draws.
+
 Composition (``docs/proofs/composition.md``): μ² adds up over releases and gives an ε at the
 ledger's δ; pure ε adds up too. Both totals hold, so the smaller one is what has been spent.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,6 +53,14 @@ CREATE TABLE entries (
     reserved_at TEXT NOT NULL,
     spent_at TEXT
 );
+"""
+# In a table of its own, made when it is first written: ledgers of earlier versions have none.
+_DRAWN = """
+CREATE TABLE IF NOT EXISTS drawn (
+    release TEXT PRIMARY KEY,
+    rounds INTEGER NOT NULL,
+    digest TEXT NOT NULL
+)
 """
 
 
@@ -209,11 +223,14 @@ class Ledger:
         neighbours: Neighbours,
         private: bool = True,
         note: str = "",
+        drawn: Sequence[str] = (),
     ) -> Account:
         """Charge a release before its first draw, or refuse it.
 
         A release that is already reserved under the same id, at the same charge, is being
-        resumed: it is let through and not charged again.
+        resumed: it is let through and not charged again, if `drawn` (per round drawn so far, the
+        digest of its draws and all before) holds what the ledger saw drawn. One that is spent may
+        be finished from the same draws, and draws no more.
 
         Raises:
             BudgetExceededError: it would pass the total; names what is spent, asked and declared.
@@ -233,7 +250,8 @@ class Ledger:
                 )
             for entry in account.entries:
                 if entry.release == release:
-                    _check_resumed(entry, charge)
+                    _check_resumed(entry, charge, _drawn(connection, release), drawn)
+                    _write_drawn(connection, release, drawn)
                     return account
             after = (account.charge + charge).epsilon(account.delta)
             if after > account.epsilon:
@@ -246,7 +264,28 @@ class Ledger:
                 "INSERT INTO entries VALUES (?, ?, ?, ?, 'reserved', ?, NULL)",
                 (release, note, charge.mu_squared, charge.pure, _now()),
             )
+            _write_drawn(connection, release, drawn)
             return _read(connection, self.path)
+
+    def advance(self, release: str, rounds: int, digest: str) -> None:
+        """Note that a release has drawn its next round, before the draws are used.
+
+        Raises:
+            LedgerError: another run under the same id was here first, or the release is spent.
+        """
+        with self._open(write=True) as connection:
+            state = connection.execute(
+                "SELECT state FROM entries WHERE release = ?", (release,)
+            ).fetchone()
+            if state is None:
+                raise LedgerError(f"ledger {self.path} has no release {release}")
+            before, _ = _drawn(connection, release)
+            if state[0] != "reserved" or before != rounds - 1:
+                raise LedgerError(
+                    f"release {release} cannot draw round {rounds}: ledger {self.path} counts "
+                    f"{before} drawn, {state[0]}; a copy of this run went on elsewhere"
+                )
+            _write_drawn(connection, release, ("",) * before + (digest,))
 
     def spend(self, release: str) -> Account:
         """Mark a reserved release as published; saying it twice changes nothing."""
@@ -262,6 +301,13 @@ class Ledger:
                 (_now(), release),
             )
             return _read(connection, self.path)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this ledger from another one, wherever its file is."""
+        with self._open() as connection:
+            row = connection.execute("SELECT * FROM budget").fetchone()
+        return hashlib.sha256(repr(row).encode()).hexdigest()[:16]
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
@@ -299,8 +345,28 @@ def _read(connection: sqlite3.Connection, path: Path) -> Account:
     return Account(label, epsilon, delta, Neighbours(neighbours), entries)
 
 
-def _check_resumed(entry: Entry, charge: Charge) -> None:
-    if entry.state == "spent":
+def _drawn(connection: sqlite3.Connection, release: str) -> tuple[int, str]:
+    """How many rounds of a release were drawn, and the digest of the last of them."""
+    connection.execute(_DRAWN)
+    row = connection.execute(
+        "SELECT rounds, digest FROM drawn WHERE release = ?", (release,)
+    ).fetchone()
+    return (0, "") if row is None else (int(row[0]), str(row[1]))
+
+
+def _write_drawn(connection: sqlite3.Connection, release: str, drawn: Sequence[str]) -> None:
+    connection.execute(_DRAWN)
+    if drawn:
+        connection.execute(
+            "INSERT OR REPLACE INTO drawn VALUES (?, ?, ?)", (release, len(drawn), drawn[-1])
+        )
+
+
+def _check_resumed(
+    entry: Entry, charge: Charge, seen: tuple[int, str], drawn: Sequence[str]
+) -> None:
+    rounds, digest = seen
+    if entry.state == "spent" and not (rounds and len(drawn) == rounds):
         raise LedgerError(
             f"release {entry.release} was published at {entry.spent_at}; a new release needs a "
             "new id"
@@ -310,6 +376,16 @@ def _check_resumed(entry: Entry, charge: Charge) -> None:
             f"release {entry.release} was reserved at μ²={entry.charge.mu_squared:.6g}, pure "
             f"ε={entry.charge.pure:.6g}, and cannot resume at μ²={charge.mu_squared:.6g}, pure "
             f"ε={charge.pure:.6g}"
+        )
+    if len(drawn) < rounds:
+        raise LedgerError(
+            f"release {entry.release} cannot resume from {len(drawn)} rounds: the ledger saw "
+            f"{rounds} drawn, and a round is drawn once; this is an older copy of the run"
+        )
+    if rounds and drawn[rounds - 1] != digest:
+        raise LedgerError(
+            f"release {entry.release} cannot resume: its {rounds} rounds are not the ones the "
+            "ledger saw drawn; a copy of this run went on elsewhere"
         )
 
 

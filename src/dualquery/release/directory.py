@@ -7,12 +7,15 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dualquery.errors import DualQueryError, ReleaseError
+from dualquery.files import lock, sync_directory
 from dualquery.frames import records_table, write_table
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.queries.actions import Actions
@@ -26,6 +29,8 @@ from dualquery.transcript import Transcript
 from dualquery.version import __version__
 
 FORMAT = 1
+
+_SCRATCH, _REPLACED = "scratch-", "replaced-"
 
 SHOWN_RECORDS = 1000
 """Rows of records.parquet where a model played and the game has no records of its own."""
@@ -42,29 +47,91 @@ def _is_release(path: Path) -> bool:
     return (path / "release.json").is_file()
 
 
-def write_release(release: Release, path: Path, *, overwrite: bool = False) -> Path:
-    """Write all files of a release, sync them, and give the directory its name at last."""
+def write_release(
+    release: Release,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    ready: Callable[[str], None] = lambda digest: None,
+) -> Path:
+    """Write all files of a release, sync them, and give the directory its name at last.
+
+    `ready` is told the digest of `release.json` when everything is on disk, and before the
+    directory gets its name.
+    """
+    sweep(path)
     check_free(path, overwrite=overwrite)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_SCRATCH}", dir=path.parent))
     except OSError as error:
         raise ReleaseError(f"cannot write {str(path)!r}: {error.strerror}") from None
+    aside = scratch.with_name(scratch.name.replace(_SCRATCH, _REPLACED))
+    held = _hold(scratch)
     try:
         _write_files(release, scratch)
         _sync(scratch)
+        ready(_digest(scratch / "release.json"))
         scratch.chmod(0o755)
         if path.exists():  # the old release goes only once the new one is in its place
-            aside = scratch.with_name(f"{scratch.name}.old")
             path.rename(aside)
             scratch.rename(path)
+            sync_directory(path.parent)
             shutil.rmtree(aside, ignore_errors=True)
         else:
             scratch.rename(path)
+            sync_directory(path.parent)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
+        if aside.exists() and not path.exists():
+            aside.rename(path)
         raise
+    finally:
+        if held is not None:
+            os.close(held)
     return path
+
+
+def sweep(path: Path) -> None:
+    """Clear away what writers of a release left behind when they were killed.
+
+    If one was killed between moving an old release aside and naming the new one, the old
+    release gets its name back. A directory that somebody is still writing is left alone.
+    """
+    if os.name != "posix" or not path.parent.is_dir():
+        return  # elsewhere nobody can tell whether the writer lives
+    for kind in (_REPLACED, _SCRATCH):
+        for left in sorted(path.parent.glob(f".{escape(path.name)}.{kind}*")):
+            held = _hold(left)
+            if held is None:
+                continue
+            try:
+                if kind == _REPLACED and not path.exists() and _is_release(left):
+                    left.rename(path)
+                else:
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(held)
+    sync_directory(path.parent)
+
+
+def _hold(folder: Path) -> int | None:
+    """Take a directory for this process, until the handle is closed; None if another has it."""
+    if os.name != "posix":
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    if lock(handle):
+        return handle
+    os.close(handle)
+    return None
+
+
+def digest_of(path: Path) -> str | None:
+    """The digest of a release: that of its `release.json`, which holds those of all files."""
+    return _digest(path / "release.json") if _is_release(path) else None
 
 
 def _write_files(release: Release, folder: Path) -> None:
@@ -196,9 +263,10 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Release:
 
 
 def _sync(folder: Path) -> None:
-    for file in folder.iterdir():
+    for file in sorted(folder.iterdir()):
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
+    sync_directory(folder)
 
 
 def _digest(file: Path) -> str:
