@@ -31,7 +31,7 @@ from dualquery.privacy.events import Events
 from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
-from dualquery.privacy.statement import PrivacyStatement
+from dualquery.privacy.statement import PrivacyStatement, weak_promises
 from dualquery.queries.actions import Actions
 from dualquery.queries.counting import Answers
 from dualquery.queries.generators import random_marginals, read_workload
@@ -60,6 +60,9 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 Progress = Callable[[str, int, int], None]
 """Told (stage, done, total); all of it is public."""
+
+Notice = Callable[[str], None]
+"""Told one line, before the first draw, about what the curator should know; it is public."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ class DualQuery:
         ledger: str | Path | None = None,
         like_input: bool = False,
         progress: Progress = lambda stage, done, total: None,
+        notice: Notice = lambda line: None,
     ) -> Release:
         """Run the game on a table.
 
@@ -127,13 +131,16 @@ class DualQuery:
             ledger: a budget ledger that the release is charged to before its first draw.
             like_input: NOT PRIVATE: samples carry the column types of the table, not those that
                 follow from the schema. No draw pays for that, and a type can depend on one cell.
+            notice: called with a line for each thing that the curator should know before the
+                first draw, such as a budget that promises little. The statement's `warnings`
+                repeats those about the budget.
         """
         if like_input:
             warnings.warn(LIKE_INPUT, stacklevel=2)
         folder = None if directory is None else Path(directory)
         with telling(folder), ExitStack() as held:
             made, journal = self._fitted(
-                table, schema, workload, folder, resume, ledger, progress, held
+                table, schema, workload, folder, resume, ledger, progress, notice, held
             )
             if ledger is not None:
                 Ledger(ledger).spend(journal.identity)
@@ -149,6 +156,7 @@ class DualQuery:
         resume: bool,
         ledger: str | Path | None,
         progress: Progress,
+        notice: Notice,
         held: ExitStack,
     ) -> tuple[Release, Journal | NoJournal]:
         """The release and its journal, held open: until it is settled nobody else may go on."""
@@ -170,6 +178,8 @@ class DualQuery:
             treatment = OutOfDomain.parse(self.out_of_domain)
             answers = engine.count(source, actions.queries, treatment)
             plan = self.plan(answers.rows, schema, len(asked))
+            for line in weak_promises(self.epsilon, self.delta, plan.budget.rows, self.accountant):
+                notice(line)
             parameters = self._parameters(plan, schedule, asked)
             data_player: Any = (
                 ModelPlayer(actions, schedule, plan.rounds)
@@ -229,6 +239,7 @@ class DualQuery:
         ledger: str | Path | None = None,
         overwrite: bool = False,
         progress: Progress = lambda stage, done, total: None,
+        notice: Notice = lambda line: None,
     ) -> Release:
         """Fit and write the release directory; a run that is killed can be resumed.
 
@@ -252,7 +263,7 @@ class DualQuery:
                     )
             check_free(path, overwrite=overwrite)
             made, journal = self._fitted(
-                table, schema, workload, partial, resume, ledger, progress, held
+                table, schema, workload, partial, resume, ledger, progress, notice, held
             )
             progress("writing the release", 0, 0)
             write_release(made, path, overwrite=overwrite, ready=journal.publish)

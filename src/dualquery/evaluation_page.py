@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.evaluation import Evaluation
+from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
 from dualquery.queries import format_query
 from dualquery.report.charts import Axes, legend
@@ -59,7 +60,7 @@ def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
         warning=NOT_FOR_PUBLICATION,
         style=asset("page.css"),
         lead=f"{len(result.workload):,} queries, answers from the {escape(result.source)}, "
-        f"ε = {figure(privacy.epsilon)} at δ = {privacy.delta:g}, "
+        f"ε = {figure(privacy.epsilon)} at δ = {rounded_up(privacy.delta)}, "
         f"{escape(str(privacy.neighbours))} neighbours.",
         sections="".join(
             f"<section><h2>{title}</h2>{content}</section>" for title, content in sections.items()

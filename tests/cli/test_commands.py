@@ -79,9 +79,29 @@ def test_evaluate_another_workload(run, files, release) -> None:
 def test_release_json_and_quiet(release) -> None:
     done = release("--quiet", "--json", "--seed", 1)
     figures = json.loads(done.out)
-    assert done.err == ""
+    assert done.err.startswith("warning: δ = 0.001 is not below 1/1000")
+    assert done.err.count("\n") == 1
     assert figures["privacy"]["stamp"] == "seeded: NOT PRIVATE"
     assert figures["parameters"]["queries"] == 300
+
+
+def test_weak_promises_are_said_once_before_the_first_draw(run, files, release) -> None:
+    done = release("--epsilon", 1000, "--delta", 0.3, "--rounds", 2, "--samples", 5)
+    lines = done.err.splitlines()
+    told = [line for line in lines if line.startswith("warning: ")]
+    assert [line.split(":")[1] for line in told] == [
+        " ε = 1000 is above 10",
+        " δ = 0.3 is not below 1/1000",
+    ]
+    assert lines.index(told[-1]) < next(i for i, line in enumerate(lines) if "playing" in line)
+    assert "warning" not in done.out
+    text = (files / "out" / "report.html").read_text()
+    assert "Warning: δ = 0.3 is not below 1/1000" in text
+    quiet = release("--overwrite", "--quiet", "--delta", 1e-4)
+    assert quiet.err == ""
+    plan = ("plan", "--schema", files / "schema.toml", "--rows", 1000, "--epsilon", 1)
+    assert "δ = 0.001 is not below 1/1000" in run(*plan, "--delta", 1e-3).err
+    assert run(*plan, "--delta", 1e-4).err == ""
 
 
 def test_a_seeded_release_says_so(release) -> None:

@@ -56,6 +56,7 @@ def made_release(
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     private: bool = True,
     notes: bool = True,
+    accountant: str = "gaussian",
 ) -> Release:
     """A release whose records and draws are random: no table stands behind it."""
     random = np.random.default_rng(seed)
@@ -78,6 +79,7 @@ def made_release(
         rows=10_000,
         neighbours=neighbours,
         private=private,
+        accountant=accountant,
     )
     parameters = {"player": "record", "rounds": rounds, "samples": 30, "eta": 2.0, "seed": None}
     return Release(schema, Actions.plain(workload), Transcript(tuple(turns)), privacy, parameters)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.statement import figure
 from dualquery.report import payload as payloads
 from dualquery.report.charts import Axes, bars, percent, ticks
 from dualquery.report.page import render_page
@@ -73,6 +74,30 @@ def test_it_says_what_is_promised(schema: Schema) -> None:
     for attribute in schema.attributes:
         assert attribute.name in text
     assert "NOT PRIVATE" not in text
+    assert "but for a chance" not in text
+    assert "is not δ but at most" in text
+    assert "The promise for g records together" in text
+    for value in release.privacy.groups.values():
+        assert figure(value) in text
+
+
+@pytest.mark.parametrize(
+    ("accountant", "says"),
+    [
+        ("pure", "No outcome is ever more than e^ε times as likely"),
+        ("advanced", "is at most δ = 1e-06."),
+        ("per-round", "is at most δ = 1e-06."),
+        ("zcdp", "is not δ but at most"),
+        ("gaussian", "for the Gaussian measurement that the run is compared with"),
+    ],
+)
+def test_each_accountant_says_what_its_delta_means(
+    schema: Schema, accountant: str, says: str
+) -> None:
+    release = made_release(schema, accountant=accountant)
+    text = " ".join(read(render_page(release)).text)
+    assert says in text
+    assert f"by the {accountant} accountant" in text
 
 
 def test_add_remove_says_its_unit_and_hides_the_size(schema: Schema) -> None:

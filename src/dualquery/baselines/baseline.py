@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import figure
 from dualquery.queries.workload import Workload
 
@@ -42,8 +43,8 @@ class Cost:
         if self.epsilon == 0.0:
             return f"reads no data ({self.mechanism})"
         stated = (
-            f"ε = {figure(self.epsilon)} at δ = {self.delta:g}, {self.neighbours} neighbours, "
-            f"{self.mechanism}"
+            f"ε = {figure(self.epsilon)} at δ = {rounded_up(self.delta)}, "
+            f"{self.neighbours} neighbours, {self.mechanism}"
         )
         return f"{stated}; {self.caveat}" if self.caveat else stated
 

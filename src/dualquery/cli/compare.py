@@ -79,6 +79,7 @@ def _print(found: list[dict[str, Any]]) -> None:
 
 def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     """(name, one cell a release); a figure that a release does not have is a dash."""
+    from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import NOT_COVERED, figure
 
     def every(name: str, read: Any) -> tuple[str, list[str]]:
@@ -94,7 +95,7 @@ def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     rows = [
         every("private", lambda e: "yes" if e["privacy"]["private"] else e["privacy"]["stamp"]),
         every("ε", lambda e: shown(e["privacy"]["epsilon"])),
-        every("δ", lambda e: e["privacy"]["delta"]),
+        every("δ", lambda e: rounded_up(e["privacy"]["delta"])),
         every("neighbours", lambda e: e["privacy"]["neighbours"]),
         every("accountant", lambda e: e["privacy"]["accountant"]),
     ]

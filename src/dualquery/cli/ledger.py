@@ -28,6 +28,7 @@ def ledger(
     from dualquery.errors import ParameterError
     from dualquery.privacy.ledger import Ledger
     from dualquery.privacy.neighbours import Neighbours
+    from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import figure
 
     declared = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "label": label}
@@ -57,8 +58,8 @@ def ledger(
 
     console = Console()
     console.print(
-        f"{account.label}: spent ε = {figure(account.spent)} of {account.epsilon:g} at "
-        f"δ = {account.delta:g}, {account.neighbours} neighbours",
+        f"{account.label}: spent ε = {figure(account.spent)} of {rounded_up(account.epsilon)} at "
+        f"δ = {rounded_up(account.delta)}, {account.neighbours} neighbours",
         markup=False,
     )
     if not account.entries:

@@ -61,3 +61,8 @@ def table_source(table: Path, long: str | None, prefix: str, records: int | None
     if len(columns) != 2 or not all(columns):
         raise ParameterError(f"--long {long!r}; expected the names of two columns, RECORD,ITEM")
     return LongTable(table, columns[0], columns[1], prefix=prefix, records=records)
+
+
+def warn(line: str) -> None:
+    """Say something that the curator should know before it is too late; also with --quiet."""
+    typer.echo(f"warning: {line}", err=True)

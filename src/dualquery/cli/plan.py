@@ -29,7 +29,8 @@ def plan(
     from dualquery.estimator import DEFAULT_K, DEFAULT_QUERIES, DualQuery
     from dualquery.game.plan import estimate
     from dualquery.privacy._checks import whole
-    from dualquery.privacy.statement import figure, finite
+    from dualquery.privacy.rounding import rounded_up
+    from dualquery.privacy.statement import figure, finite, weak_promises
     from dualquery.queries.generators import check_k
     from dualquery.schema import Schema
 
@@ -49,6 +50,8 @@ def plan(
     asked = whole("queries", DEFAULT_QUERIES if queries is None else queries)
     width = check_k(declared, min(DEFAULT_K, len(declared)) if k is None else k)
     made = job.plan(rows, declared)
+    for line in weak_promises(epsilon, delta, rows, accountant):
+        options.warn(line)
     costs = estimate(made, declared, asked, width)
     figures = {
         "rounds": made.rounds,
@@ -68,4 +71,4 @@ def plan(
     typer.echo(f"time     about {costs['seconds']:.0f} s on two cores")
     typer.echo(f"memory   about {costs['memory_bytes'] / 2**20:.0f} MiB")
     by_name = ", ".join(f"{name} {figure(value)}" for name, value in made.epsilon.items())
-    typer.echo(f"epsilon  {by_name} (δ = {delta:g}, {neighbours})")
+    typer.echo(f"epsilon  {by_name} (δ = {rounded_up(delta)}, {neighbours})")

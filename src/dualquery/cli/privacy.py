@@ -24,6 +24,7 @@ def privacy(
     from dualquery.privacy._checks import positive, whole
     from dualquery.privacy.events import Events, record_player_temperatures
     from dualquery.privacy.neighbours import Neighbours
+    from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import PrivacyStatement, figure, finite
 
     unit = Neighbours.parse(neighbours)
@@ -47,6 +48,6 @@ def privacy(
         replaced = statement.replacement.get(name)
         table.add_row(name, figure(value), *([] if replaced is None else [figure(replaced)]))
     console = Console()
-    console.print(f"ε at δ = {delta:g}, {unit} neighbours")
+    console.print(f"ε at δ = {rounded_up(delta)}, {unit} neighbours")
     console.print(table)
-    console.print(f"μ = {statement.mu:.4g}, ρ = {statement.rho:.4g}; pure holds at δ = 0")
+    console.print(f"μ = {figure(statement.mu)}, ρ = {figure(statement.rho)}; pure holds at δ = 0")

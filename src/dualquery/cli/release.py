@@ -119,6 +119,7 @@ def release(
             ledger=ledger,
             overwrite=overwrite,
             progress=progress,
+            notice=options.warn,
         )
     if as_json:
         typer.echo(json.dumps({"release": str(out), **made.summary()}))
@@ -133,7 +134,7 @@ def describe(made: Release, out: Path) -> str:
     parameters = made.parameters
     lines = [
         f"release: {out}",
-        made.privacy.text(),
+        made.privacy.text(warnings=False),  # they were told before the first draw
         f"{len(made.workload):,} queries, {parameters['rounds']} rounds of "
         f"{parameters['samples']} draws, eta {parameters['eta']:g}",
         f"answers and rows come from the {made.source}",

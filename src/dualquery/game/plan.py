@@ -26,6 +26,7 @@ from dualquery.privacy.calibration import (
     too_small,
 )
 from dualquery.privacy.events import Events, record_player_temperatures
+from dualquery.privacy.rounding import rounded_up
 from dualquery.refit.schedule import extent
 from dualquery.schema import Schema
 
@@ -148,8 +149,8 @@ class _Solver:
         cost = self.budget.cost(self.events(rounds, samples, eta))
         if cost > self.budget.epsilon:
             raise ParameterError(
-                f"rounds={rounds}, samples={samples}, eta={eta:g} cost epsilon={cost:.4g}, "
-                f"more than epsilon={self.budget.epsilon:g}"
+                f"rounds={rounds}, samples={samples}, eta={eta:g} cost epsilon={rounded_up(cost)}, "
+                f"more than epsilon={rounded_up(self.budget.epsilon)}"
             )
         return Plan(self.budget, self.player, rounds, samples, eta)
 

@@ -18,6 +18,7 @@ from dualquery.privacy._checks import not_negative, positive, probability, whole
 from dualquery.privacy.accountants import DEFAULT_ACCOUNTANT, get_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rounding import rounded_up
 
 SCALE_STEP = 1e-9
 """A calibrated scale is maximal to this relative step."""
@@ -198,11 +199,8 @@ def _some_round_costs(temperatures: NDArray[np.float64]) -> None:
 
 
 def too_small(budget: Budget, events: Events, what: str) -> ParameterError:
-    need = budget.cost(events)
-    rounded = float(f"{need:.3g}")
-    enough = rounded if rounded >= need else float(f"{need * 1.01:.3g}")
     return ParameterError(
         f"epsilon={budget.epsilon:g} is too small for {what} with rows={budget.rows} and "
-        f"delta={budget.delta:g} ({budget.neighbours}, {budget.accountant}); "
-        f"epsilon={enough:g} would be enough"
+        f"delta={rounded_up(budget.delta)} ({budget.neighbours}, {budget.accountant}); "
+        f"epsilon={rounded_up(budget.cost(events), 3)} would be enough"
     )

@@ -208,6 +208,22 @@ class Events:
             self.after,
         )
 
+    def for_group(self, size: int) -> Events:
+        """The events of the same run for tables that differ in `size` records instead of one.
+
+        Change the records one after the other. Each step moves the exponents of a draw by values
+        in an interval as long as its range, so all steps together move them by values in an
+        interval `size` times as long; and measured counts move `size` times as far
+        (``docs/proofs/composition.md``, Groups).
+        """
+        size = whole("size", size)
+        return Events(
+            self.draws,
+            size * self.ranges,
+            tuple(replace(e, l1=size * e.l1, l2=size * e.l2) for e in self.measurements),
+            self.after,
+        )
+
     def then(self, other: Events) -> Events:
         """The events of this run followed by another on the same table."""
         return Events(

@@ -30,9 +30,10 @@ from dualquery.errors import DualQueryError, ParameterError
 from dualquery.privacy._checks import not_negative, positive, probability
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu
-from dualquery.privacy.accountants.protocol import NotCoveredError
+from dualquery.privacy.accountants.protocol import GUARD, NotCoveredError
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rounding import rounded_up
 
 _APPLICATION_ID = 0x44514C47  # "DQLG"
 _SECONDS_TO_WAIT = 30.0
@@ -95,6 +96,11 @@ class Charge:
     def __add__(self, other: Charge) -> Charge:
         return Charge(self.mu_squared + other.mu_squared, self.pure + other.pure)
 
+    @property
+    def mu(self) -> float:
+        """μ, rounded up."""
+        return math.sqrt(self.mu_squared) * (1.0 + GUARD)
+
     def epsilon(self, delta: float) -> float:
         """The smaller of the Gaussian ε at δ and the pure ε: both hold."""
         return min(epsilon_of_mu(math.sqrt(self.mu_squared), delta), self.pure)
@@ -146,14 +152,14 @@ class Account:
             "total": self.epsilon,
             "spent": self.spent,
             "left": self.left,
-            "mu": math.sqrt(self.charge.mu_squared),
+            "mu": self.charge.mu,
             "pure": _finite(self.charge.pure),
             "releases": [
                 {
                     "release": entry.release,
                     "note": entry.note,
                     "state": entry.state,
-                    "mu": math.sqrt(entry.charge.mu_squared),
+                    "mu": entry.charge.mu,
                     "pure": _finite(entry.charge.pure),
                     "epsilon": entry.charge.epsilon(self.delta),
                     "reserved_at": entry.reserved_at,
@@ -256,9 +262,11 @@ class Ledger:
             after = (account.charge + charge).epsilon(account.delta)
             if after > account.epsilon:
                 raise BudgetExceededError(
-                    f"ledger {self.path} ({account.label}): spent ε={account.spent:.6g}, asked "
-                    f"ε={charge.epsilon(account.delta):.6g}, together ε={after:.6g} of a total "
-                    f"ε={account.epsilon:g} at δ={account.delta:g}"
+                    f"ledger {self.path} ({account.label}): spent "
+                    f"ε={rounded_up(account.spent)}, asked "
+                    f"ε={rounded_up(charge.epsilon(account.delta))}, together "
+                    f"ε={rounded_up(after)} of a total "
+                    f"ε={rounded_up(account.epsilon)} at δ={rounded_up(account.delta)}"
                 )
             connection.execute(
                 "INSERT INTO entries VALUES (?, ?, ?, ?, 'reserved', ?, NULL)",

@@ -13,12 +13,22 @@ from dualquery.privacy._checks import probability, whole
 from dualquery.privacy.accountants import (
     ACCOUNTANTS,
     DEFAULT_ACCOUNTANT,
+    Accountant,
     epsilon_by_accountant,
     get_accountant,
     not_covering,
 )
+from dualquery.privacy.accountants.gaussian import measurement_exceeds
+from dualquery.privacy.accountants.protocol import GUARD
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rounding import rounded_up
+
+GROUP_SIZES = (1, 2, 5, 10)
+"""For so many records together a statement says its ε."""
+
+LARGE_EPSILON = 10.0
+"""Above this ε a release warns; so it does at a δ of 1/n or more."""
 
 NOT_COVERED = "does not cover Gaussian noise"
 """What stands in the place of an ε where an accountant's theorem says nothing."""
@@ -44,6 +54,9 @@ class PrivacyStatement:
         replacement: for add-remove, ε by every accountant if a record is replaced.
         public_header: the patterns for which column names were read off the table's header.
         not_covering: the accountants that do not cover what was released.
+        exceeds: at most this is the chance that what was released is more than e^ε times as
+            likely under the table as under a neighbour, as far as the accountant says; it is not δ.
+        groups: ε, by the chosen accountant at the same δ, for so many records together.
     """
 
     epsilon: float
@@ -58,6 +71,8 @@ class PrivacyStatement:
     replacement: Mapping[str, float] = field(default_factory=dict)
     public_header: tuple[str, ...] = ()
     not_covering: tuple[str, ...] = ()
+    exceeds: float | None = None
+    groups: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -88,14 +103,16 @@ class PrivacyStatement:
             neighbours=neighbours,
             rows=whole("rows", rows),
             by_accountant=figures,
-            mu=math.sqrt(events.mu_squared),
-            rho=events.rho,
+            mu=math.sqrt(events.mu_squared) * (1.0 + GUARD),
+            rho=events.rho * (1.0 + GUARD),
             private=private,
             replacement=_figures(events.replaced(), delta)
             if neighbours is Neighbours.ADD_REMOVE
             else {},
             public_header=tuple(public_header),
             not_covering=not_covering(events),
+            exceeds=_exceeds(chosen, events, figures[accountant]),
+            groups={size: chosen.epsilon(events.for_group(size), delta) for size in GROUP_SIZES},
         )
 
     def shown(self, accountant: str) -> str:
@@ -115,7 +132,7 @@ class PrivacyStatement:
         """Empty for a private run; for a seeded one, the words everything must carry."""
         return "" if self.private else NOT_PRIVATE
 
-    def text(self) -> str:
+    def text(self, *, warnings: bool = True) -> str:
         """The statement in plain words: the chosen accountant first, the others beside it."""
         lines = [] if self.private else [f"{self.stamp} (the figures below do not hold)"]
         lines.append(
@@ -141,9 +158,51 @@ class PrivacyStatement:
                 "for replacing one record's content, a different promise, the same run costs "
                 f"ε = {figure(self.replacement[self.accountant])}"
             )
+        lines.extend(sentence for sentence in (self.about_delta, self.about_groups) if sentence)
         if self.public_header:
             lines.append(self.about_header)
+        if warnings:
+            lines.extend(f"warning: {sentence}" for sentence in self.warnings)
         return "\n".join(lines)
+
+    @property
+    def about_delta(self) -> str:
+        """How often e^ε may be exceeded, which δ does not say by itself."""
+        if self.exceeds is None:
+            return ""
+        if self.accountant == "pure":
+            return "no outcome is ever more than e^ε times as likely as under a neighbour"
+        chance = figure(self.exceeds)
+        if self.accountant in ("advanced", "per-round"):
+            return (
+                "the chance that what was released is more than e^ε times as likely as under a "
+                f"neighbour is at most δ = {self._delta_of(self.accountant)}"
+            )
+        beside = ""
+        if self.accountant == "gaussian":
+            beside = (
+                "; it is Φ(−ε/μ + μ/2) = "
+                f"{figure(measurement_exceeds(self.mu, self.epsilon))} for the Gaussian "
+                "measurement that the run is compared with"
+            )
+        return (
+            "the chance that what was released is more than e^ε times as likely as under a "
+            f"neighbour is not δ but at most {chance}{beside}"
+        )
+
+    @property
+    def about_groups(self) -> str:
+        """ε for several records together, which grows faster than their number."""
+        sizes = [size for size in self.groups if size > 1]
+        if not sizes:
+            return ""
+        figures = ", ".join(f"{figure(self.groups[size])} for {size}" for size in sizes)
+        return f"for several records of one person together, at the same δ: ε = {figures}"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Where the figures promise little."""
+        return weak_promises(self.epsilon, self.delta, self.rows, self.accountant)
 
     @property
     def about_header(self) -> str:
@@ -170,6 +229,9 @@ class PrivacyStatement:
             "private": self.private,
             "stamp": self.stamp,
             "replacement": {name: finite(value) for name, value in self.replacement.items()},
+            "exceeds": self.exceeds,
+            "groups": {str(size): finite(value) for size, value in self.groups.items()},
+            "warnings": list(self.warnings),
             "public_header": list(self.public_header),
             **({"not_covering": list(self.not_covering)} if self.not_covering else {}),
         }
@@ -189,6 +251,8 @@ class PrivacyStatement:
                 rho=float(values["rho"]),
                 private=bool(values["private"]),
                 replacement={k: _number(v) for k, v in values["replacement"].items()},
+                exceeds=values.get("exceeds"),
+                groups={int(k): _number(v) for k, v in values.get("groups", {}).items()},
                 public_header=tuple(map(str, values["public_header"])),
                 not_covering=tuple(map(str, values.get("not_covering", ()))),
             )
@@ -205,7 +269,29 @@ class PrivacyStatement:
         return cls.from_dict(json.loads(text))
 
     def _delta_of(self, accountant: str) -> str:
-        return "0" if accountant == "pure" else f"{self.delta:g}"
+        return "0" if accountant == "pure" else rounded_up(self.delta)
+
+
+def weak_promises(epsilon: float, delta: float, rows: int, accountant: str) -> tuple[str, ...]:
+    """Warnings for a budget that promises little, one line each; for most budgets there is none."""
+    found = []
+    if epsilon > LARGE_EPSILON:
+        found.append(
+            f"ε = {figure(epsilon)} is above {LARGE_EPSILON:g}: an outcome may be more than "
+            f"{math.exp(LARGE_EPSILON):,.0f} times as likely because of one record"
+        )
+    if accountant != "pure" and delta * rows >= 1.0:
+        found.append(
+            f"δ = {rounded_up(delta)} is not below 1/{rows}: to publish one of {rows} records, "
+            "picked at random, would keep that promise"
+        )
+    return tuple(found)
+
+
+def _exceeds(accountant: Accountant, events: Events, epsilon: float) -> float | None:
+    if accountant.exceeds is None:
+        return None
+    return accountant.exceeds(events, epsilon) if math.isfinite(epsilon) else 0.0
 
 
 def _figures(events: Events, delta: float) -> dict[str, float]:
@@ -218,11 +304,7 @@ def _figures(events: Events, delta: float) -> dict[str, float]:
 
 def figure(value: float) -> str:
     """An ε for people: four digits, rounded up, because a promise is never rounded down."""
-    if value == 0.0 or not math.isfinite(value):
-        return f"{value:g}"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
-    # The guard added to every figure must not push a round number to the next digit.
-    return f"{math.ceil(value / unit * (1.0 - 1e-9)) * unit:.4g}"
+    return rounded_up(value, 4)
 
 
 def finite(value: float) -> float | None:

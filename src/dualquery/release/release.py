@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dualquery.errors import ParameterError, ReleaseError
 from dualquery.frames import FrameStyle, decode
+from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
 from dualquery.queries.actions import Actions
 from dualquery.queries.evaluation import mean_answers, satisfying
@@ -162,5 +163,5 @@ class Release:
         stamp = f", {self.privacy.stamp}" if self.privacy.stamp else ""
         return (
             f"<Release of {len(self.workload):,} queries on {len(self.schema):,} attributes, "
-            f"ε = {figure(self.privacy.epsilon)}, δ = {self.privacy.delta:g}{stamp}>"
+            f"ε = {figure(self.privacy.epsilon)}, δ = {rounded_up(self.privacy.delta)}{stamp}>"
         )

@@ -10,6 +10,7 @@ from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING
 
+from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import figure
 from dualquery.report.course import course
 from dualquery.report.distributions import distributions
@@ -87,7 +88,7 @@ def _lead(release: Release) -> str:
 
 def _figures(release: Release) -> str:
     privacy = release.privacy
-    delta = "0" if privacy.accountant == "pure" else f"{privacy.delta:g}"
+    delta = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
     entries = {
         "privacy cost ε": figure(privacy.epsilon),
         "δ": delta,

@@ -8,6 +8,7 @@ from statistics import NormalDist
 from typing import Any
 
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rounding import decimals_up, rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
 
 ACCOUNTANTS = {
@@ -22,7 +23,7 @@ PARAMETERS = {
     "player": "who answers the draws: single records, or a fitted model",
     "table_size": "records of the private table, or the public number scores are divided by",
     "epsilon": "the budget that was asked for",
-    "delta": "the budget's small chance",
+    "delta": "the budget's δ: what may come on top of e^ε times a chance",
     "neighbours": "what one person's influence means",
     "accountant": "the theorem that states ε",
     "rounds": "rounds of the game",
@@ -39,16 +40,17 @@ PARAMETERS = {
 def privacy_section(privacy: PrivacyStatement) -> str:
     """What is promised, in words and in figures."""
     body = [_promise(privacy)]
+    body.extend(f"<p><strong>Warning: {escape(line)}.</strong></p>" for line in privacy.warnings)
     if privacy.private:
         body.append(_meaning(privacy))
     body.append(f"<p>{_unit(privacy)}</p>")
+    body.append(_groups(privacy))
     body.append(
         "<p>The private table was touched only to draw queries at random. Everything on this page, "
         "answers, rows and charts, was computed from those draws alone.</p>"
     )
     if privacy.about_header:
-        sentence = privacy.about_header
-        body.append(f"<p><strong>{escape(sentence[0].upper() + sentence[1:])}.</strong></p>")
+        body.append(f"<p><strong>{escape(_sentence(privacy.about_header))}</strong></p>")
     body.append(_by_accountant(privacy))
     return "".join(body)
 
@@ -59,7 +61,7 @@ def _promise(privacy: PrivacyStatement) -> str:
             f'<p class="stamp">{escape(privacy.stamp)}. This run used a fixed seed, so that it can '
             "be repeated. Nothing below is a guarantee.</p>"
         )
-    chance = "0" if privacy.accountant == "pure" else f"{privacy.delta:g}"
+    chance = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
     return (
         f"<p><strong>ε = {figure(privacy.epsilon)} at δ = {chance}</strong>, "
         f"{escape(str(privacy.neighbours))} neighbours, by the {escape(privacy.accountant)} "
@@ -71,14 +73,18 @@ def _meaning(privacy: PrivacyStatement) -> str:
     replaced = privacy.neighbours is Neighbours.REPLACE_ONE
     sentences = []
     if privacy.epsilon < 20:
-        slip = "" if privacy.accountant == "pure" else f", but for a chance of {privacy.delta:g}"
+        pure = privacy.accountant == "pure"
         whatever = "Whatever one person's record said" if replaced else "With or without one record"
         other = "with another" if replaced else "without"
+        more = "" if pure else f", plus δ = {rounded_up(privacy.delta)}"
+        times = decimals_up(math.exp(privacy.epsilon), 2)
         sentences.append(
-            f"{whatever}, this release would have come out nearly the same way: no outcome is more "
-            f"than {_up(math.exp(privacy.epsilon), 2)} times (e^ε) as likely with their record as "
-            f"{other}{slip}."
+            f"{whatever}, this release would have come out nearly the same way: the chance of any "
+            f"set of outcomes is at most {times} times (e^ε) what it "
+            f"is {other}{more}."
         )
+    if privacy.about_delta:
+        sentences.append(_sentence(privacy.about_delta))
     if 0.0 < privacy.mu < 6.0:
         normal = NormalDist()
         power = normal.cdf(normal.inv_cdf(0.05) + privacy.mu)
@@ -91,23 +97,17 @@ def _meaning(privacy: PrivacyStatement) -> str:
         )
         sentences.append(
             f"Put as a test: someone who wants to tell from this release {unsure} at most "
-            f"{_up(100 * power)} % of the time (5 % is what guessing achieves)."
+            f"{decimals_up(100 * power)} % of the time (5 % is what guessing achieves)."
         )
     return f"<p>{' '.join(sentences)}</p>" if sentences else ""
-
-
-def _up(value: float, digits: int = 1) -> str:
-    """A few decimals, never rounded in the release's favour."""
-    unit = 10**digits
-    return f"{math.ceil(value * unit - 1e-9) / unit:,.{digits}f}"
 
 
 def _unit(privacy: PrivacyStatement) -> str:
     if privacy.neighbours is Neighbours.REPLACE_ONE:
         return (
             f"Protected is the content of one record. The number of records, {privacy.rows:,}, is "
-            "public. If a person has several records, the promise holds for each of them, not for "
-            "all together."
+            "public. If a person has several records, the promise holds for each of them; for all "
+            "together it is the weaker one of the table below."
         )
     return (
         "Protected is whether a record is in the table at all. The number of records is not "
@@ -117,11 +117,48 @@ def _unit(privacy: PrivacyStatement) -> str:
     )
 
 
+GROUP_COSTS = {
+    "pure": ("ε", "g·ε"),
+    "zcdp": ("ρ", "g²·ρ"),
+    "gaussian": ("μ", "g·μ"),
+}
+"""What grows how with the number g of records, by accountant."""
+
+
+def _groups(privacy: PrivacyStatement) -> str:
+    """ε for several records together."""
+    if not privacy.groups:
+        return ""
+    symbol, rule = GROUP_COSTS.get(privacy.accountant, ("", "every range times g"))
+    shown = symbol in ("ρ", "μ")
+    rows = []
+    for size, value in privacy.groups.items():
+        own = privacy.mu * size if symbol == "μ" else privacy.rho * size**2
+        extra = f'<td class="number">{figure(own)}</td>' if shown else ""
+        rows.append(
+            f'<tr><th scope="row" class="number">{size}</th>{extra}'
+            f'<td class="number">{figure(value)}</td></tr>'
+        )
+    head = f'<th scope="col" class="number">{rule}</th>' if shown else ""
+    delta = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
+    return (
+        '<table class="plain"><caption>The promise for g records together, by the '
+        f"{escape(privacy.accountant)} accountant ({rule})</caption><thead><tr>"
+        f'<th scope="col" class="number">g</th>{head}'
+        f'<th scope="col" class="number">ε at δ = {delta}</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _by_accountant(privacy: PrivacyStatement) -> str:
     both = bool(privacy.replacement)
     rows = []
     for name in privacy.by_accountant:
-        delta = "0" if name == "pure" else f"{privacy.delta:g}"
+        delta = "0" if name == "pure" else rounded_up(privacy.delta)
         chosen = name == privacy.accountant
         mark = " (stated above)" if chosen else ""
         extra = (
@@ -155,7 +192,8 @@ def _by_accountant(privacy: PrivacyStatement) -> str:
 def parameter_table(parameters: dict[str, Any]) -> str:
     """Every parameter, with what it means where that is known."""
     rows = "".join(
-        f'<tr><th scope="row"><code>{escape(str(name))}</code></th><td>{escape(_shown(value))}</td>'
+        f'<tr><th scope="row"><code>{escape(str(name))}</code></th>'
+        f"<td>{escape(_shown(value, str(name)))}</td>"
         f'<td class="muted">{escape(PARAMETERS.get(str(name), ""))}</td></tr>'
         for name, value in parameters.items()
         if value is not None or name == "seed"  # what does not apply is left out
@@ -166,7 +204,7 @@ def parameter_table(parameters: dict[str, Any]) -> str:
     )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, name: str = "") -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -175,4 +213,6 @@ def _shown(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return rounded_up(value) if name in ("epsilon", "delta") else f"{value:g}"
+    return str(value)

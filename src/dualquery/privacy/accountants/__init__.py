@@ -21,7 +21,8 @@ _MODULES: dict[str, ModuleType] = {
 }
 
 ACCOUNTANTS: dict[str, Accountant] = {
-    name: Accountant(name, module.epsilon, module.delta) for name, module in _MODULES.items()
+    name: Accountant(name, module.epsilon, module.delta, module.exceeds)
+    for name, module in _MODULES.items()
 }
 
 

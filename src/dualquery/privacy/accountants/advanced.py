@@ -31,6 +31,14 @@ def delta(events: Events, epsilon: float) -> float:
     return invert(*_line(events), epsilon)
 
 
+def exceeds(events: Events, epsilon: float) -> float:
+    """At most δ: the proof bounds the chance that the loss is above ε, and δ is that bound.
+
+    Proof: ``docs/proofs/advanced.md``.
+    """
+    return delta(events, epsilon)
+
+
 def invert(slope: float, offset: float, epsilon: float) -> float:
     """δ with ε = slope·√(2·ln(1/δ)) + offset, at most 1."""
     if slope == 0.0:

@@ -31,6 +31,14 @@ def delta(events: Events, epsilon: float) -> float:
     return invert(*_line(events), epsilon)
 
 
+def exceeds(events: Events, epsilon: float) -> float:
+    """At most δ: the proof bounds the chance that the loss is above ε, and δ is that bound.
+
+    Proof: ``docs/proofs/per_round.md``.
+    """
+    return delta(events, epsilon)
+
+
 def _line(events: Events) -> tuple[float, float]:
     steps, costs = steps_of_pure_privacy(events, "per-round")
     with np.errstate(over="ignore"):

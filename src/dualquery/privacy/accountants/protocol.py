@@ -48,8 +48,13 @@ class Accountant:
             its formula. Where the theorem says nothing about some event it raises a
             `NotCoveredError`, and so does `delta`.
         delta: the δ at which it holds for a given ε; never below the exact value either.
+        exceeds: what the theorem proves about the chance that the privacy loss is above ε: that
+            what was released is more than e^ε times as likely under the table as under its
+            neighbour. An upper bound. (ε, δ)-privacy alone does not bound this chance by δ, so a
+            theorem that says nothing about it leaves this out.
     """
 
     name: str
     epsilon: Callable[[Events, float], float]
     delta: Callable[[Events, float], float]
+    exceeds: Callable[[Events, float], float] | None = None

@@ -29,3 +29,8 @@ def delta(events: Events, epsilon: float) -> float:
     epsilon = not_negative("epsilon", epsilon)
     steps, costs = steps_of_pure_privacy(events, "pure")
     return 0.0 if epsilon >= float(np.sum(steps * costs)) * (1.0 + GUARD) else 1.0
+
+
+def exceeds(events: Events, epsilon: float) -> float:
+    """0 where ε covers the whole sum: the loss is never above it."""
+    return delta(events, epsilon)

@@ -55,6 +55,22 @@ def delta(events: Events, epsilon: float) -> float:
     return min(1.0, math.exp(min(0.0, logarithm)) * (1.0 + GUARD * (1.0 + abs(exponent))))
 
 
+def exceeds(events: Events, epsilon: float) -> float:
+    """At most e^{−(ε−ρ)²/(4ρ)} for ε ≥ ρ: the chance that the loss is above ε.
+
+    Markov's inequality for e^{(α−1)·loss}, whose mean is at most e^{(α−1)αρ}, at the best order
+    α = (ε + ρ)/(2ρ). Proof: ``docs/proofs/zcdp.md``.
+    """
+    epsilon = not_negative("epsilon", epsilon)
+    rho = events.rho
+    if rho == 0.0:
+        return 0.0
+    if epsilon <= rho:
+        return 1.0
+    exponent = (epsilon - rho) ** 2 / (4.0 * rho)
+    return min(1.0, math.exp(-exponent) * (1.0 + GUARD * (1.0 + exponent)))
+
+
 def _best_order_for_delta(rho: float, delta: float) -> float:
     """α − 1 for the best α > 1 at δ."""
     from scipy.optimize import brentq
