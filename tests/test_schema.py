@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 
+import dualquery as dq
+from dualquery.drafting import draft_schema
 from dualquery.errors import SchemaError
 from dualquery.schema import Attribute, Schema
 from dualquery.schema_files import (
@@ -167,3 +171,30 @@ def test_unreadable_files(tmp_path) -> None:
     broken.write_text("[attributes")
     with pytest.raises(SchemaError, match=r"broken\.toml"):
         load_schema(broken)
+
+
+# Drafts.
+
+
+def test_a_draft_stays_one_until_it_is_reviewed(tmp_path, schema: Schema) -> None:
+    draft = replace(schema, draft=True)
+    draft.save(tmp_path / "draft.toml")
+    again = Schema.load(tmp_path / "draft.toml")
+    assert again == draft
+    assert again.resolve(schema.names).draft
+    with pytest.raises(SchemaError, match=r"the schema says draft = true.*call reviewed\(\)"):
+        again.require_reviewed()
+    with pytest.raises(SchemaError, match=r"schema file 'x\.toml' says.*remove that line"):
+        again.require_reviewed("x.toml")
+    assert again.reviewed() == schema
+    assert schema.require_reviewed() is schema
+    (tmp_path / "odd.toml").write_text('draft = "yes"\n[attributes.a]\nbinary = true\n')
+    with pytest.raises(SchemaError, match="draft = 'yes'; expected true or false"):
+        Schema.load(tmp_path / "odd.toml")
+
+
+def test_no_release_takes_a_draft(rows: pa.Table) -> None:
+    draft = draft_schema(rows)
+    assert draft.draft
+    with pytest.raises(SchemaError, match="draft = true"):
+        dq.DualQuery(epsilon=1.0, delta=1e-4, queries=10).fit(rows, schema=draft)

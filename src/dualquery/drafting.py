@@ -22,20 +22,21 @@ HEADER = (
     "DRAFT made by reading the private table. It is not safe to use as it is:",
     "every domain below was seen in the data. Replace values and edges by what is",
     "publicly known about each column (code books, questionnaires, physical limits),",
-    "add values that could occur but did not, and delete these lines when that is done.",
+    "add values that could occur but did not, and remove the line `draft = true` when that is",
+    "done. Until then no release takes this schema.",
 )
 
 
 def draft_schema(source: str | Path | Any, bins: int = 10) -> Schema:
-    """Guess an attribute for every column of a table."""
+    """Guess an attribute for every column of a table; a release takes it once it is reviewed."""
     if bins < 1:
         raise ParameterError(f"bins = {bins}; expected at least 1")
     table = open_table(source)
     if isinstance(table, OnesTable):
-        return Schema(tuple(Attribute.binary(f"x{i}") for i in range(table.width)))
+        return Schema(tuple(Attribute.binary(f"x{i}") for i in range(table.width)), draft=True)
     if not isinstance(table, ArrowTable):
         raise SchemaError(f"cannot draft a schema for {type(table).__name__}")
-    return Schema(tuple(_draft(table, name, bins) for name in table.header))
+    return Schema(tuple(_draft(table, name, bins) for name in table.header), draft=True)
 
 
 def _draft(table: ArrowTable, name: str, bins: int) -> Attribute:

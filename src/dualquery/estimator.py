@@ -161,6 +161,7 @@ class DualQuery:
     ) -> tuple[Release, Journal | NoJournal]:
         """The release and its journal, held open: until it is settled nobody else may go on."""
         self._check()
+        schema.require_reviewed()
         patterns = self._public_patterns(schema)
         source = open_table(table)
         self._refuse_padding(source)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -231,12 +231,14 @@ class Schema:
 
     `patterns` stands for 0/1 columns that are known by name only once a table's header
     is seen (`movie_*`); `resolve` turns them into attributes. `rules` are the public
-    constraints as they stand in the schema file; `constraints` is their working form.
+    constraints as they stand in the schema file; `constraints` is their working form. A
+    `draft` was made by reading the table, and nobody has reviewed it: no release takes it.
     """
 
     attributes: tuple[Attribute, ...]
     patterns: tuple[str, ...] = ()
     rules: tuple[Mapping[str, str], ...] = ()
+    draft: bool = False
 
     def __post_init__(self) -> None:
         if not self.attributes and not self.patterns:
@@ -332,7 +334,22 @@ class Schema:
             raise SchemaError(
                 f"no column of the table matches binary_columns pattern {self.patterns[0]!r}"
             )
-        return Schema((*self.attributes, *matched), rules=self.rules)
+        return Schema((*self.attributes, *matched), rules=self.rules, draft=self.draft)
+
+    def reviewed(self) -> Schema:
+        """The schema of a draft, after its curator has checked every domain in it."""
+        return replace(self, draft=False)
+
+    def require_reviewed(self, file: str | Path | None = None) -> Schema:
+        """The schema itself, unless it is a draft that nobody has reviewed."""
+        if not self.draft:
+            return self
+        where = "the schema" if file is None else f"schema file {str(file)!r}"
+        how = "call reviewed()" if file is None else "remove that line"
+        raise SchemaError(
+            f"{where} says draft = true: its domains were seen in the private table. Replace them "
+            f"by what is publicly known, then {how}"
+        )
 
     def require_resolved(self) -> Schema:
         """The schema itself, if every column is known by name."""

@@ -52,12 +52,15 @@ def schema_from_domain(domain: Any) -> Schema:
 
 def schema_from_dict(content: Mapping[str, Any]) -> Schema:
     """Read the content of a schema file."""
-    unknown = set(content) - {"attributes", "binary_columns", "constraints"}
+    unknown = set(content) - {"draft", "attributes", "binary_columns", "constraints"}
     if unknown:
         raise SchemaError(
             f"unknown table [{min(unknown)}] in the schema; expected attributes, binary_columns "
             "or constraints"
         )
+    draft = content.get("draft", False)
+    if not isinstance(draft, bool):
+        raise SchemaError(f"draft = {draft!r}; expected true or false")
     attributes = []
     for name, entry in content.get("attributes", {}).items():
         if not isinstance(entry, Mapping):
@@ -68,7 +71,7 @@ def schema_from_dict(content: Mapping[str, Any]) -> Schema:
     rules = content.get("constraints", [])
     if not isinstance(rules, list) or not all(isinstance(rule, Mapping) for rule in rules):
         raise SchemaError("constraints: expected [[constraints]] tables")
-    schema = Schema(tuple(attributes), patterns, tuple(dict(rule) for rule in rules))
+    schema = Schema(tuple(attributes), patterns, tuple(dict(rule) for rule in rules), draft)
     if not patterns:  # a rule about a column that is not known yet is checked with the table
         schema.constraints  # noqa: B018 - rules that contradict one another are refused here
     return schema
@@ -103,7 +106,7 @@ def schema_to_dict(schema: Schema) -> dict[str, Any]:
     Plain 0/1 columns at the end of a wide table are listed by name alone.
     """
     named, binaries = _split_trailing_binaries(schema)
-    content: dict[str, Any] = {}
+    content: dict[str, Any] = {"draft": True} if schema.draft else {}
     if named:
         content["attributes"] = {a.name: a.to_dict() for a in named}
     columns: dict[str, Any] = {}
@@ -131,6 +134,8 @@ def save_schema(schema: Schema, path: str | Path, header: Iterable[str] = ()) ->
     """Write a schema as TOML, with comment lines at its head."""
     lines = [f"# {line}".rstrip() for line in header]
     content = schema_to_dict(schema)
+    if schema.draft:
+        lines.append("draft = true  # remove this line when you have reviewed the schema")
     for name, entry in content.get("attributes", {}).items():
         lines.append("")
         lines.append(f"[attributes.{_key(name)}]")

@@ -189,15 +189,26 @@ def test_schema_drafts_and_warns(run, files) -> None:
     assert "read the private table" in done.err
     text = (files / "draft.toml").read_text()
     assert text.startswith("# DRAFT made by reading the private table")
+    key = "draft = true  # remove this line when you have reviewed the schema"
+    assert key in text.splitlines()
     draft = dq.Schema.load(files / "draft.toml")
     assert draft["smoker"].is_binary
     assert draft["age"].is_numeric
     assert draft["work class"].missing
-    done = run(
+    release = (
         "release", files / "table.csv", "--schema", files / "draft.toml", "--epsilon", 1,
         "--delta", 1e-3, "--out", files / "out", "--queries", 100,
     )  # fmt: skip
-    assert done.code == 0
+    refused = run(*release)
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1
+    assert "draft.toml' says draft = true" in refused.err
+    assert not (files / "out").exists()
+    assert not (files / "out.partial").exists()
+    plan = ("plan", "--schema", files / "draft.toml", "--rows", 1000, "--epsilon", 1)
+    assert run(*plan, "--delta", 1e-6).code == 0
+    (files / "draft.toml").write_text(text.replace(key, ""))
+    assert run(*release).code == 0
 
 
 def test_a_killed_process_resumes(files) -> None:

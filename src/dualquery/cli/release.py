@@ -84,6 +84,7 @@ def release(
     from dualquery.release.directory import check_free
     from dualquery.schema import Schema
 
+    declared = Schema.load(schema).require_reviewed(schema)
     job = DualQuery(
         epsilon=epsilon,
         delta=delta,
@@ -113,7 +114,7 @@ def release(
         made = job.release(
             options.table_source(table, long, item_prefix, records),
             out,
-            schema=Schema.load(schema),
+            schema=declared,
             workload=workload,
             resume=resume,
             ledger=ledger,
