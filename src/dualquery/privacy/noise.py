@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.errors import ParameterError
-from dualquery.privacy import _noise_kernels
 from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.sources import RandomSource
 
@@ -58,6 +57,8 @@ def rounded_gaussian(
         source: where random words come from; only the operating system's source is private.
         digit_bits: 1, 2, 4, 8, 16 or 32; changes the speed, never the distribution.
     """
+    from dualquery.privacy import _noise_kernels
+
     mantissa, shift = _mantissa_and_shift(sigma)
     if digit_bits not in (1, 2, 4, 8, 16, 32):
         raise ParameterError(f"expected digit_bits={digit_bits} to be 1, 2, 4, 8, 16 or 32")
@@ -86,6 +87,8 @@ def discrete_laplace(scale: float | Fraction, size: int, source: RandomSource) -
         size: how many values.
         source: where random words come from; only the operating system's source is private.
     """
+    from dualquery.privacy import _noise_kernels
+
     b = exact_scale(scale)
 
     def fill(
