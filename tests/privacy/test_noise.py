@@ -173,6 +173,7 @@ def test_sign_size_and_neighbouring_values_are_independent(kind: str) -> None:
         (size[:-1], size[1:]),
         (values[:-1] < 0, values[1:] < 0),
         (size[:-1], values[1:] < 0),
+        (values[:-1] < 0, size[1:]),
         (half[:-1], half[1:]),
     ):
         first, second = one[nonzero].astype(np.int64), other[nonzero].astype(np.int64)
