@@ -23,6 +23,7 @@ from dualquery.privacy.accountants import (
     not_covering,
 )
 from dualquery.privacy.accountants.gaussian import delta_of_mu
+from dualquery.privacy.accountants.zcdp import epsilon_of_rho, rho_of
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import DrawEvent, Events, MeasurementEvent, Noise
 from dualquery.privacy.ledger import BudgetExceededError, Charge, Ledger, LedgerError
@@ -256,6 +257,17 @@ def test_replacing_a_record_of_an_add_remove_run() -> None:
     assert run.replaced().ranges.tolist() == (2.0 * run.ranges).tolist()
 
 
+def test_a_group_of_records_moves_counts_as_often_as_it_is_large() -> None:
+    """Three records that leave one cell and enter another: 3·√2 apart, and 6 in L1."""
+    run = DRAWS.then(gaussian(3.0)).then(laplace(7.0))
+    assert run.for_group(3).measurements == (
+        MeasurementEvent(Noise.GAUSSIAN, 3.0, 6.0, 3.0 * math.sqrt(2.0)),
+        MeasurementEvent(Noise.LAPLACE, 7.0, 6.0, 3.0 * math.sqrt(2.0)),
+    )
+    assert run.for_group(3).after == run.after
+    assert run.for_group(1) == run
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_a_bad_scale_or_sensitivity_is_named(bad: float) -> None:
     with pytest.raises(ParameterError, match="sigma="):
@@ -305,6 +317,16 @@ def test_shares_of_mu_add_up_to_the_whole() -> None:
     )
     assert events.mu_squared == pytest.approx(mu**2, rel=1e-12)
     assert ACCOUNTANTS["gaussian"].delta(events, 1.0) == pytest.approx(delta_of_mu(mu, 1.0))
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.25, 1.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3])
+def test_the_whole_budget_in_rho_is_the_largest_that_fits(epsilon: float, delta: float) -> None:
+    rho = rho_of(epsilon, delta)
+    assert epsilon_of_rho(rho, delta) <= epsilon
+    assert epsilon_of_rho(rho * (1 + 1e-9), delta) > epsilon
+    events = gaussian(sigma_for_rho(rho, REPLACE.table_l2))
+    assert ACCOUNTANTS["zcdp"].epsilon(events, delta) == pytest.approx(epsilon, rel=1e-9)
 
 
 def test_shares_that_cannot_be_met_are_named() -> None:

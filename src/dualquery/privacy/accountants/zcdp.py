@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dualquery.privacy._checks import not_negative, probability
+from dualquery.privacy._checks import not_negative, positive, probability
 from dualquery.privacy.accountants.protocol import GUARD
 from dualquery.privacy.events import Events
 
@@ -24,8 +24,13 @@ def epsilon(events: Events, delta: float) -> float:
     ρ(α−1)² + ln α = ln(1/δ); the left side increases, so the best α is the one root. An error
     in α cannot make the answer invalid, because every α is. Proof: ``docs/proofs/zcdp.md``.
     """
+    return epsilon_of_rho(events.rho, delta)
+
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """The ε of a ρ-zCDP mechanism at δ, by the best order α, rounded up."""
+    rho = not_negative("rho", rho)
     delta = probability("delta", delta)
-    rho = events.rho
     if rho == 0.0:
         return 0.0
     above = _best_order_for_delta(rho, delta)
@@ -69,6 +74,27 @@ def exceeds(events: Events, epsilon: float) -> float:
         return 1.0
     exponent = (epsilon - rho) ** 2 / (4.0 * rho)
     return min(1.0, math.exp(-exponent) * (1.0 + GUARD * (1.0 + exponent)))
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest ρ whose ε at δ is within `epsilon`, rounded down."""
+    from scipy.optimize import brentq
+
+    epsilon = positive("epsilon", epsilon)
+    high = 1.0
+    while epsilon_of_rho(high, delta) < epsilon:
+        high *= 2.0
+    low = high
+    while epsilon_of_rho(low, delta) > epsilon:
+        low /= 2.0
+    root = float(
+        brentq(lambda rho: epsilon_of_rho(rho, delta) - epsilon, low, high, xtol=1e-300, rtol=1e-14)
+    )
+    # The root may lie a step above the answer: the figure itself has the last word.
+    found = root * (1.0 - GUARD)
+    while epsilon_of_rho(found, delta) > epsilon:
+        found *= 1.0 - GUARD
+    return found
 
 
 def _best_order_for_delta(rho: float, delta: float) -> float:
