@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from dualquery.encoding import OutOfDomain
-from dualquery.engines import held, open_engine
+from dualquery.engines import held, open_engine, parts
 from dualquery.engines.engine import check_engine
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import PartTable, Private, add_parts, count_part, cut
@@ -25,6 +26,7 @@ from dualquery.queries.actions import Actions
 from dualquery.queries.counting import Answers
 from dualquery.schema import Attribute, Schema
 from dualquery.table import ParquetTable, open_table
+from tests.cli.conftest import in_a_process
 
 WIDTH = 12
 SCHEMA = Schema(tuple(Attribute.binary(f"x{i}") for i in range(WIDTH)))
@@ -71,6 +73,9 @@ def test_names_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
         check_engine("local", "tcp://127.0.0.1:1")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UnavailableError, match=r"pip install 'dualquery\[dask\]'"):
+        open_engine("dask")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "cryptography" or None)
+    with pytest.raises(UnavailableError, match=r"the cryptography package"):
         open_engine("dask")
 
 
@@ -147,6 +152,126 @@ def test_a_lost_shard_is_made_again(address: str, step: str, monkeypatch) -> Non
             found = remote.draw(20.0, records[:number], 30, SeededSource(number))
             np.testing.assert_array_equal(found.queries, expected.queries)
             np.testing.assert_array_equal(found.negated, expected.negated)
+
+
+SECRET = "cell 4711"
+
+
+def everything_logged(client) -> str:
+    return repr(client.get_worker_logs()) + repr(client.get_scheduler_logs())
+
+
+@pytest.mark.parametrize(
+    "failure", [pa.ArrowInvalid(SECRET), ValueError(SECRET), MemoryError(SECRET), KeyError(SECRET)]
+)
+def test_whatever_fails_on_a_worker_its_log_stays_silent(
+    folder: Path, address: str, monkeypatch, caplog: pytest.LogCaptureFixture, failure
+) -> None:
+    """A worker writes an exception that is raised, with its arguments, to its log."""
+
+    def fail(*arguments: object) -> None:
+        raise failure
+
+    workload = random_marginals(SCHEMA, 3, 50)
+    answers = Answers(np.arange(50), 1000)
+    with open_engine("dask", address) as engine:
+        monkeypatch.setattr(parts, "count", fail)
+        with pytest.raises(EngineError, match=r"a worker failed: .*4711"):
+            engine.count(open_table(folder), workload, OutOfDomain.REFUSE)
+        monkeypatch.setattr(held.HeldShard, "begin", fail)
+        player = engine.query_player(Actions.plain(workload), answers, 1000)
+        with pytest.raises(EngineError, match=r"a worker failed: .*4711"):
+            player.draw(2.0, (), 5, SeededSource(1))
+        assert "4711" not in everything_logged(engine.client)
+    assert "4711" not in caplog.text
+    broken = add_parts([Private(None), Private((np.zeros(1), 1))])
+    with pytest.raises(EngineError, match="a worker failed: TypeError"):
+        broken.open()
+
+
+def test_a_log_would_show_what_is_raised(address: str) -> None:
+    """The test above would fail without the envelope: logs do hold what tasks raise."""
+
+    def fail() -> None:
+        raise pa.ArrowInvalid("cell 8128")
+
+    with open_engine("dask", address) as engine:
+        with pytest.raises(pa.ArrowInvalid):
+            engine.client.submit(fail).result()
+        assert "8128" in everything_logged(engine.client)
+
+
+def test_workers_of_another_version_are_refused(folder: Path, address: str, monkeypatch) -> None:
+    from dualquery.engines import cluster
+
+    monkeypatch.setattr(cluster, "__version__", "0.0.7")
+    with pytest.raises(EngineError, match=r"worker has dualquery .* and this process 0\.0\.7"):
+        open_engine("dask", address).__enter__()
+    # A worker that comes later is asked with every part.
+    monkeypatch.setattr(cluster, "require_same_version", lambda client: None)
+    workload = random_marginals(SCHEMA, 3, 50)
+    with (
+        open_engine("dask", address) as engine,
+        pytest.raises(EngineError, match=r"and this process 0\.0\.7"),
+    ):
+        engine.count(open_table(folder), workload, OutOfDomain.REFUSE)
+
+
+@pytest.mark.parametrize(
+    ("address", "word"),
+    [
+        ("nonsense", "missing port"),
+        ("smoke://signal:1", "unknown address scheme 'smoke'"),
+        ("tcp://", "missing port"),
+        ("tcp://host:port", "invalid literal"),
+        ("tls://127.0.0.1:9", "certificates"),
+    ],
+)
+def test_what_is_no_address_is_refused_at_once(address: str, word: str) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(ParameterError, match=f"scheduler = '{address}'.*{word}"):
+        check_engine("dask", address)
+
+
+def test_no_address_ends_a_command_in_one_line(tmp_path: Path) -> None:
+    """In a process of its own: a client that was half made used to cry at its end."""
+    pytest.importorskip("distributed")
+    SCHEMA.save(tmp_path / "schema.toml")
+    done = in_a_process(
+        "release", tmp_path / "no.parquet", "--schema", tmp_path / "schema.toml", "--epsilon", 1,
+        "--delta", 1e-6, "--out", tmp_path / "out", "--engine", "dask", "--scheduler", "nonsense",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("error: scheduler = 'nonsense'")
+
+
+def test_nobody_else_can_join_the_cluster_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts are exact on its workers; a process without its credentials cannot speak to it."""
+    distributed = pytest.importorskip("distributed")
+    from distributed.comm import connect
+
+    monkeypatch.setenv("DUALQUERY_THREADS", "1")
+    with open_engine("dask") as engine:
+        scheduler = engine.client.scheduler.address
+        workers = list(engine.client.nthreads())
+        other = distributed.Security.temporary().get_connection_args("client")
+        own = engine.client.security.get_connection_args("client")
+
+        async def accepted(address: str, **how: object) -> bool:
+            try:
+                comm = await connect(address, timeout=2, **how)
+            except (OSError, TypeError):
+                return False
+            comm.abort()
+            return True
+
+        for address in (scheduler, *workers):
+            assert address.startswith("tls://")
+            assert not asyncio.run(accepted(address.replace("tls", "tcp")))
+            assert not asyncio.run(accepted(address, **other))
+            assert asyncio.run(accepted(address, **own))
 
 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,14 @@ import numpy.typing as npt
 from dualquery.encoding import OutOfDomain
 from dualquery.engines.held import Birth, Round, forget, step
 from dualquery.engines.local import LocalEngine
-from dualquery.engines.parts import Private, add_parts, count_part, cut
+from dualquery.engines.parts import (
+    Private,
+    add_parts,
+    another_version,
+    count_part,
+    cut,
+    package_version,
+)
 from dualquery.errors import EngineError
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Played, RecordPlayer
@@ -29,9 +36,10 @@ from dualquery.privacy.sources import RandomSource
 from dualquery.queries.actions import Actions
 from dualquery.queries.counting import Answers
 from dualquery.queries.workload import Workload
-from dualquery.table import ParquetTable, Table
+from dualquery.table import ParquetTable, Table, first_line
 from dualquery.threads import thread_count
 from dualquery.transcript import Move
+from dualquery.version import __version__
 
 ATTEMPTS = 6
 """How often a lost worker's task is done again before the run gives up."""
@@ -59,7 +67,9 @@ class DaskEngine:
         distributed: Any = import_module("distributed")
         try:
             if self._scheduler is None:
+                # Without credentials any process on this machine could join and read exact counts.
                 self._cluster = distributed.LocalCluster(
+                    security=distributed.Security.temporary(),
                     n_workers=thread_count(),
                     threads_per_worker=1,
                     dashboard_address=None,
@@ -69,10 +79,16 @@ class DaskEngine:
             where = self._cluster or self._scheduler
             self._client = distributed.Client(where, timeout=CONNECT, set_as_default=False)
             self._client.wait_for_workers(1, timeout=PATIENCE)
+            require_same_version(self._client)
+        except EngineError:
+            self.__exit__(None, None, None)
+            raise
         except (OSError, TimeoutError, ValueError) as error:
             self.__exit__(None, None, None)
             where = self._scheduler or "a local cluster"
-            raise EngineError(f"cannot reach Dask workers at {where}: {error}") from None
+            raise EngineError(
+                f"cannot reach Dask workers at {where}: {first_line(error)}"
+            ) from None
         return self
 
     def __exit__(
@@ -105,7 +121,7 @@ class DaskEngine:
             # Not part of the tasks: a workload of millions of queries goes out once per worker.
             sent = self._client.scatter(workload, broadcast=True, hash=False)
             level = [
-                self._client.submit(count_part, part, sent, out_of_domain, pure=False)
+                self._client.submit(count_part, part, sent, out_of_domain, __version__, pure=False)
                 for part in parts
             ]
             while len(level) > 1:
@@ -301,10 +317,23 @@ class RemoteShards:
             self._client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
             raise EngineError("all Dask workers were lost") from None
+        require_same_version(self._client)  # among those left may be new ones
         left = sorted(self._client.nthreads())
         for i, home in enumerate(self._homes):
             if home not in left:
                 self._homes[i] = left[i % len(left)]
+
+
+def require_same_version(client: Any) -> None:
+    """Refuse workers that would count with other code than this process."""
+    found = client.run(package_version, on_error="return")
+    for version in found.values():
+        if isinstance(version, losses()):
+            continue  # lost meanwhile, and dealt with where it is missed
+        if isinstance(version, Exception):
+            raise EngineError(f"a Dask worker cannot import dualquery: {first_line(version)}")
+        if version != __version__:
+            raise another_version(version, __version__)
 
 
 def _persistently(attempt: Callable[[], Private]) -> Private:

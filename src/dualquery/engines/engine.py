@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -62,8 +63,34 @@ def check_engine(name: str, scheduler: str | None) -> None:
     if name == "dask":
         from importlib.util import find_spec
 
-        if find_spec("distributed") is None:
-            raise UnavailableError(
-                "engine dask needs the distributed package; "
-                "install it with: pip install 'dualquery[dask]'"
-            )
+        # Credentials for the cluster that a run starts by itself are made with cryptography.
+        for package in ("distributed", "cryptography") if scheduler is None else ("distributed",):
+            if find_spec(package) is None:
+                raise UnavailableError(
+                    f"engine dask needs the {package} package; "
+                    "install it with: pip install 'dualquery[dask]'"
+                )
+        if scheduler is not None:
+            _check_address(scheduler)
+
+
+def _check_address(scheduler: str) -> None:
+    """Refuse what cannot be an address: a client that was made for it would not go away."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
+
+    try:
+        scheme, place = parse_address(scheduler)
+        get_backend(scheme)
+        if scheme in ("tcp", "tls"):
+            parse_host_port(place)
+    except ValueError as error:
+        raise ParameterError(
+            f"scheduler = {scheduler!r}: {error}; expected an address such as tcp://host:8786"
+        ) from None
+    security: Any = import_module("distributed").Security()
+    if scheme == "tls" and security.get_connection_args("client")["ssl_context"] is None:
+        raise ParameterError(
+            f"scheduler = {scheduler!r} needs certificates; expected distributed.comm.tls in "
+            "Dask's configuration"
+        )

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.engines.parts import Private
-from dualquery.errors import DualQueryError
+from dualquery.engines.parts import Private, enveloped
 from dualquery.privacy.shards import Shard
 from dualquery.queries.counting import Counts
 from dualquery.queries.evaluation import add_matches, share
@@ -105,8 +104,8 @@ def step(
             found = held.shard.tally(largest)
         if sought is not None:
             found = held.shard.locate(*sought)
-    except DualQueryError as error:
-        return Private(error=error)
+    except Exception as error:
+        return enveloped(error)
     return Private(found)
 
 

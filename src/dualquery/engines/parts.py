@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from dualquery.encoding import OutOfDomain
-from dualquery.errors import DualQueryError, TableError
+from dualquery.errors import DualQueryError, EngineError, TableError
 from dualquery.queries.counting import Counts, count
 from dualquery.queries.workload import Workload
 from dualquery.records import Records
-from dualquery.table import ArrowTable, ParquetTable, parquet_batches, reading
+from dualquery.table import ArrowTable, ParquetTable, first_line, parquet_batches, reading
+from dualquery.version import __version__
 
 MOST_ROWS = 1 << 22
 """Rows of a part, about: what a worker holds at a time, packed."""
@@ -91,22 +92,50 @@ class Private:
         return self.value
 
 
-def count_part(pieces: list[Piece], workload: Workload, out_of_domain: OutOfDomain) -> Private:
-    """Counts over one part, and its rows."""
+def enveloped(error: Exception) -> Private:
+    """Whatever went wrong on a worker, as a value: what is raised there, a worker logs."""
+    if isinstance(error, DualQueryError):
+        return Private(error=error)
+    if isinstance(error, OSError):
+        return Private(error=TableError(f"a worker cannot read the table: {error.strerror}"))
+    told = f"{type(error).__name__}: {first_line(error)}"
+    return Private(error=EngineError(f"a worker failed: {told}"))
+
+
+def count_part(
+    pieces: list[Piece], workload: Workload, out_of_domain: OutOfDomain, version: str = __version__
+) -> Private:
+    """Counts over one part, and its rows; for a client of the same version only."""
     try:
+        if version != __version__:
+            raise another_version(__version__, version)
         records = Records.pack(PartTable(pieces), workload.schema, workload.literals, out_of_domain)
         answers = count(records, workload)
-    except DualQueryError as error:
-        return Private(error=error)
-    except OSError as error:
-        return Private(error=TableError(f"a worker cannot read the table: {error.strerror}"))
-    return Private((answers.counts, answers.rows))
+        return Private((answers.counts, answers.rows))
+    except Exception as error:
+        return enveloped(error)
+
+
+def another_version(theirs: str, ours: str) -> EngineError:
+    """Workers count with code of their own: it must be the client's."""
+    return EngineError(
+        f"a Dask worker has dualquery {theirs} and this process {ours}; "
+        "install the same version on all workers"
+    )
+
+
+def package_version() -> str:
+    """The version of this package, for a client to ask its workers for."""
+    return __version__
 
 
 def add_parts(parts: Sequence[Private]) -> Private:
     """The sum of several counts."""
-    for part in parts:
-        if part.error is not None:
-            return part
-    counts: Counts = sum(part.value[0] for part in parts[1:]) + parts[0].value[0]
-    return Private((counts, sum(part.value[1] for part in parts)))
+    try:
+        for part in parts:
+            if part.error is not None:
+                return part
+        counts: Counts = sum(part.value[0] for part in parts[1:]) + parts[0].value[0]
+        return Private((counts, sum(part.value[1] for part in parts)))
+    except Exception as error:
+        return enveloped(error)
