@@ -18,6 +18,7 @@ import dualquery as dq
 from dualquery.errors import ParameterError, QueryError, ReleaseError
 from dualquery.privacy.statement import NOT_PRIVATE
 from dualquery.release import directory, stamps
+from dualquery.release.verifying import content_digest
 from dualquery.schema import Schema
 
 KINDS = {
@@ -50,7 +51,7 @@ def test_the_files(tmp_path, made: dq.Release) -> None:
         "workload.npz",
     ]
     content = json.loads((out / "release.json").read_text())
-    assert content["format"] == 1
+    assert content["format"] == 2
     assert content["package"]["version"] == dq.__version__
     assert content["privacy"]["stamp"] == NOT_PRIVATE
     assert content["parameters"]["rounds"] == len(made.transcript)
@@ -106,7 +107,11 @@ def test_a_release_whose_stamps_disagree_is_refused(
     tmp_path, made: dq.Release, seeded: bool, name: str
 ) -> None:
     """One file of another run, with its digest entered as if it belonged there."""
-    honest = replace(made, privacy=replace(made.privacy, private=True))
+    honest = replace(
+        made,
+        privacy=replace(made.privacy, private=True),
+        parameters={**made.parameters, "seed": None},
+    )
     one, other = (made, honest) if seeded else (honest, made)
     out, from_elsewhere = one.save(tmp_path / "out"), other.save(tmp_path / "other")
     if not (out / name).exists():
@@ -115,6 +120,7 @@ def test_a_release_whose_stamps_disagree_is_refused(
     shutil.copy(from_elsewhere / name, out / name)
     content = json.loads((out / "release.json").read_text())
     content["files"][name] = hashlib.sha256((out / name).read_bytes()).hexdigest()
+    content["digest"] = content_digest(content)
     (out / "release.json").write_text(json.dumps(content))
     with pytest.raises(ReleaseError, match=f"{name}' is stamped .* they are not of one release"):
         dq.load(out)

@@ -24,11 +24,22 @@ from dualquery.refit.errors import ErrorTable
 from dualquery.refit.mixture import Mixture
 from dualquery.release import stamps
 from dualquery.release.release import Release
+from dualquery.release.verifying import (
+    check_shapes,
+    check_statement,
+    content_digest,
+    read_arrays,
+    read_json,
+)
 from dualquery.schema_files import schema_from_dict, schema_to_dict
 from dualquery.transcript import Transcript
 from dualquery.version import __version__
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)
+"""Format 1 has no digest in `release.json`; it is the same otherwise."""
+
+_FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "report.html")
 
 _SCRATCH, _REPLACED = "scratch-", "replaced-"
 
@@ -173,8 +184,10 @@ def _write_files(release: Release, folder: Path) -> None:
         stamps.notes(release.privacy.stamp),
     )
     (folder / "report.html").write_text(render_page(release), encoding="utf-8")
+    content = _description(release, folder)
+    content["digest"] = content_digest(content)
     (folder / "release.json").write_text(
-        json.dumps(_description(release, folder), indent=1, ensure_ascii=False) + "\n",
+        json.dumps(content, indent=1, ensure_ascii=False) + "\n",
         encoding="utf-8",
     )
 
@@ -219,42 +232,55 @@ def read_release(path: str | Path) -> Release:
     if not _is_release(folder):
         raise ReleaseError(f"{str(folder)!r} is not a release directory (it has no release.json)")
     try:
-        content = json.loads((folder / "release.json").read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
+        content = read_json(folder / "release.json")
+        if content["format"] not in READABLE:
             raise ReleaseError(
                 f"{str(folder)!r} has format {content['format']}; "
-                f"this version of dualquery reads format {FORMAT}"
+                f"this version of dualquery reads formats up to {FORMAT}"
             )
+        if content["format"] > 1 and content["digest"] != content_digest(content):
+            raise ReleaseError(f"{str(folder / 'release.json')!r} was changed")
         for name, digest in content["files"].items():
+            if name not in _FILES:
+                raise ReleaseError(f"{str(folder)!r} lists {name!r}, which no release has")
             if not (folder / name).is_file() or _digest(folder / name) != digest:
                 raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
         made = _assemble(folder, content)
         stamps.check_stamps(folder, content["files"], made.privacy.stamp)
         return made
+    except ReleaseError as error:
+        if str(folder) in str(error):
+            raise
+        raise ReleaseError(f"{str(folder)!r} is not to be believed: {error}") from None
     except DualQueryError:
         raise
-    except (OSError, KeyError, ValueError, TypeError) as error:
+    except (
+        OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError
+    ) as error:  # fmt: skip
         raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
 
 
 def _assemble(folder: Path, content: dict[str, Any]) -> Release:
     schema = schema_from_dict(content["schema"])
-    with np.load(folder / "workload.npz", allow_pickle=False) as stored:
-        literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
-        queries = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
-        actions = Actions(queries, int(stored["asked"]), stored["offsets"])
-    with np.load(folder / "transcript.npz", allow_pickle=False) as stored:
-        arrays = dict(stored)
+    stored = read_arrays(folder / "workload.npz")
+    literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
+    queries = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
+    actions = Actions(queries, int(stored["asked"]), stored["offsets"])
+    arrays = read_arrays(folder / "transcript.npz")
+    check_shapes(arrays, len(content["rounds"]), folder / "transcript.npz")
+    transcript = Transcript.from_arrays(arrays, content["rounds"])
+    privacy = PrivacyStatement.from_dict(content["privacy"])
+    check_statement(privacy, content["privacy"]["stamp"], content["parameters"], transcript)
     model = errors = None
     if "model.npz" in content["files"]:
-        with np.load(folder / "model.npz", allow_pickle=False) as stored:
-            model = Mixture(schema, stored["weights"], stored["tables"])
-            errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
+        stored = read_arrays(folder / "model.npz")
+        model = Mixture(schema, stored["weights"], stored["tables"])
+        errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
     return Release(
         schema,
         actions,
-        Transcript.from_arrays(arrays, content["rounds"]),
-        PrivacyStatement.from_dict(content["privacy"]),
+        transcript,
+        privacy,
         content["parameters"],
         model,
         errors,

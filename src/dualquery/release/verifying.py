@@ -1,0 +1,154 @@
+"""What a reader of a release checks before it believes it.
+
+A release may come from anywhere. Its arrays are measured before they are unpacked, and its privacy
+statement is worked out again from the draws.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.errors import ReleaseError
+from dualquery.privacy.events import Events
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.transcript import Transcript
+
+MOST_JSON = 1 << 28
+"""Bytes of `release.json`; a schema of a million codes needs a tenth of it."""
+
+SAME = 1e-9
+"""Figures may differ by this part: another machine's logarithm may round another way."""
+
+
+def content_digest(content: Mapping[str, Any]) -> str:
+    """The digest of `release.json`: of all it says, except the digest itself."""
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object that a file holds, if it is one."""
+    if path.stat().st_size > MOST_JSON:
+        raise ReleaseError(f"{str(path)!r} has more than {MOST_JSON:,} bytes")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ReleaseError(f"{str(path)!r} does not hold an object")
+    return content
+
+
+def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a file, each of the size that its own head declares.
+
+    A small file can claim to unpack into more than any memory holds. So the sizes are added up
+    first: those that the archive declares must be those of the arrays' shapes.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            total = sum(_declared(archive, info, path) for info in archive.infolist())
+        if total > _memory():
+            raise ReleaseError(f"{str(path)!r} declares {total:,} bytes, more than the memory here")
+        with np.load(path, allow_pickle=False) as stored:
+            return dict(stored)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ReleaseError(f"cannot read {str(path)!r}: {error}") from None
+
+
+def _declared(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> int:
+    """The bytes of one array, from its shape."""
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read is None:
+            raise ReleaseError(f"{str(path)!r}: {info.filename} is no array this version reads")
+        shape, _, dtype = read(member)
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or min(shape, default=0) < 0 or member.tell() + size != info.file_size:
+            raise ReleaseError(
+                f"{str(path)!r}: {info.filename} declares {shape} of {dtype}, which is not what it "
+                "unpacks to"
+            )
+    return size
+
+
+def _memory() -> int:
+    """Bytes of memory of this machine; where nobody knows, sixteen gigabytes."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 34
+
+
+def check_shapes(arrays: Mapping[str, npt.NDArray[Any]], rounds: int, path: Path) -> None:
+    """The arrays of a transcript fit one another, and the rounds that `release.json` lists."""
+    counts = arrays["draw_counts"]
+    fits = (
+        counts.shape == arrays["temperatures"].shape == (rounds,)
+        and counts.dtype.kind in "iu"
+        and bool(np.all(counts >= 0))
+        and arrays["queries"].shape == arrays["negated"].shape == (int(counts.sum()),)
+        and all(
+            array.ndim and len(array) == rounds
+            for name, array in arrays.items()
+            if name.startswith("move_")
+        )
+    )
+    if not fits:
+        raise ReleaseError(f"{str(path)!r}: its arrays do not fit the {rounds} rounds")
+
+
+def check_statement(
+    stated: PrivacyStatement, stamp: object, parameters: Mapping[str, Any], transcript: Transcript
+) -> None:
+    """Refuse a statement that the draws of the transcript do not bear out."""
+    for name, value in (
+        ("delta", stated.delta),
+        ("accountant", stated.accountant),
+        ("neighbours", str(stated.neighbours)),
+        ("table_size", stated.rows),
+        ("rounds", len(transcript)),
+    ):
+        if parameters[name] != value:
+            raise ReleaseError(
+                f"its parameters say {name} = {parameters[name]!r}, its statement {value!r}"
+            )
+    if stated.private != (parameters["seed"] is None) or stamp != stated.stamp:
+        raise ReleaseError("its stamp does not fit its seed")
+    again = PrivacyStatement.of(
+        Events.of(transcript.temperatures, transcript.draw_counts, stated.rows, stated.neighbours),
+        delta=stated.delta,
+        rows=stated.rows,
+        neighbours=stated.neighbours,
+        accountant=stated.accountant,
+        private=stated.private,
+    )
+    pairs = [
+        ("ε", stated.epsilon, again.epsilon),
+        ("μ", stated.mu, again.mu),
+        ("ρ", stated.rho, again.rho),
+    ]
+    for ours, theirs, words in (
+        (again.by_accountant, stated.by_accountant, "ε by the {} accountant"),
+        (again.replacement, stated.replacement, "ε for replacement by the {} accountant"),
+    ):
+        # An accountant that is newer than the release has nothing to be compared with.
+        pairs += [(words.format(name), theirs[name], ours[name]) for name in ours if name in theirs]
+    for name, said, found in pairs:
+        if not (said == found or math.isclose(said, found, rel_tol=SAME)):
+            raise ReleaseError(
+                f"its statement says {name} = {said:.6g}, its draws cost {found:.6g}"
+            )

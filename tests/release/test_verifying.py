@@ -1,0 +1,184 @@
+"""A release is believed only if its figures follow from its draws, and unpacked only if it fits."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dualquery as dq
+from dualquery.errors import ReleaseError
+from dualquery.release import directory, verifying
+from dualquery.schema import Schema
+
+
+@pytest.fixture(scope="module", params=["replace-one", "add-remove", "seeded"])
+def kept(request, tmp_path_factory, schema: Schema, rows: pa.Table) -> Path:
+    more = {"neighbours": "add-remove", "rows": 900} if request.param == "add-remove" else {}
+    job = dq.DualQuery(
+        epsilon=1.0, delta=1e-3, queries=60, player="record", refit=False,
+        seed=1 if request.param == "seeded" else None, **more,
+    )  # fmt: skip
+    return job.fit(rows, schema=schema).save(tmp_path_factory.mktemp("kept") / "out")
+
+
+@pytest.fixture
+def out(kept: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(kept, tmp_path / "out"))
+
+
+def edit(out: Path, change, *, sealed: bool = True) -> None:
+    """Change `release.json`, and its digest with it."""
+    content = json.loads((out / "release.json").read_text())
+    change(content)
+    if sealed and "digest" in content:
+        content["digest"] = verifying.content_digest(content)
+    (out / "release.json").write_text(json.dumps(content))
+
+
+def test_it_is_believed_as_it_is(out: Path) -> None:
+    dq.load(out)
+    edit(out, lambda content: None)  # other white space says the same
+    dq.load(out)
+
+
+def test_every_change_of_the_description_is_noticed(out: Path) -> None:
+    for change in (
+        lambda content: content["privacy"].update(epsilon=0.001),
+        lambda content: content["parameters"].update(epsilon=0.001),
+        lambda content: content.update(source="model"),
+        lambda content: content["schema"].clear(),
+        lambda content: content.update(digest=""),
+    ):
+        before = (out / "release.json").read_bytes()
+        edit(out, change, sealed=False)
+        with pytest.raises(ReleaseError, match=r"release\.json' was changed"):
+            dq.load(out)
+        (out / "release.json").write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("epsilon", 0.001, "its statement says ε = 0.001, its draws cost"),
+        ("epsilon", None, "its statement says ε = inf"),
+        ("mu", 0.01, "says μ"),
+        ("rho", 0.01, "says ρ"),
+        ("delta", 1e-9, "delta"),
+        ("rows", 100_000, "table_size"),
+        ("accountant", "zcdp", "accountant"),
+        ("private", "turned", "stamp"),
+        ("stamp", "all is well", "stamp"),
+    ],
+)
+def test_a_statement_that_the_draws_do_not_bear_out(out: Path, name: str, value, said: str) -> None:
+    def change(content) -> None:
+        stated = content["privacy"]
+        stated[name] = not stated[name] if value == "turned" else value
+
+    edit(out, change)
+    with pytest.raises(ReleaseError, match=said) as error:
+        dq.load(out)
+    assert str(out) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_figures_beside_the_main_one_are_checked_too(out: Path) -> None:
+    edit(out, lambda content: content["privacy"]["by_accountant"].update(pure=0.1))
+    with pytest.raises(ReleaseError, match=r"ε by the pure accountant = 0\.1, its draws cost"):
+        dq.load(out)
+
+
+def test_fewer_rounds_than_were_drawn(out: Path) -> None:
+    edit(out, lambda content: content["rounds"].pop())
+    with pytest.raises(ReleaseError, match="do not fit"):
+        dq.load(out)
+
+
+def replace_array(out: Path, file: str, content: bytes) -> None:
+    (out / file).write_bytes(content)
+    digest = directory._digest(out / file)
+    edit(out, lambda described: described["files"].update({file: digest}))
+
+
+def test_the_first_format_has_no_digest_and_is_still_read(out: Path) -> None:
+    def older(content) -> None:
+        content["format"] = 1
+        del content["digest"]
+
+    edit(out, older)
+    dq.load(out)
+    edit(out, lambda content: content["privacy"].update(epsilon=0.001))
+    with pytest.raises(ReleaseError, match="its draws cost"):
+        dq.load(out)
+
+
+def npy(shape: tuple[int, ...], data: bytes, dtype: str = "<i8") -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        stream, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
+    return stream.getvalue() + data
+
+
+def archive(**members: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(f"{name}.npy", content)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        npy((10**15,), b""),  # a head that asks for a petabyte
+        npy((4,), bytes(64)),  # more than its shape
+        npy((2**62, 2**62), b""),
+        npy((-1,), bytes(8)),
+        npy((1,), bytes(8), "|O"),
+        b"",
+        b"not an array",
+        b"\x93NUMPY\x09\x00" + struct.pack("<H", 2) + b"{}",
+    ],
+)
+@pytest.mark.parametrize("file", ["transcript.npz", "workload.npz"])
+def test_bombs_and_nonsense_are_refused_before_they_are_unpacked(
+    out: Path, monkeypatch: pytest.MonkeyPatch, member: bytes, file: str
+) -> None:
+    def unpacked(*arguments, **options):
+        raise AssertionError("it was unpacked")
+
+    replace_array(out, file, archive(start=member))
+    if file == "workload.npz":
+        monkeypatch.setattr(np, "load", unpacked)
+    with pytest.raises(ReleaseError):
+        dq.load(out)
+
+
+def test_more_than_the_memory(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An honest archive of zeros packs a thousandfold."""
+    replace_array(out, "workload.npz", archive(start=npy((1 << 20,), bytes(1 << 23))))
+    monkeypatch.setattr(verifying, "_memory", lambda: 1 << 22)
+    with pytest.raises(ReleaseError, match="declares 8,388,608 bytes, more than the memory"):
+        dq.load(out)
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "null", "{}", "[" * 99999, '{"format": []}'])
+def test_a_description_that_is_something_else(out: Path, text: str) -> None:
+    (out / "release.json").write_text(text)
+    with pytest.raises(ReleaseError):
+        dq.load(out)
+
+
+def test_files_outside_of_the_directory_are_not_looked_at(out: Path) -> None:
+    edit(out, lambda content: content["files"].update({"../secret": "0"}))
+    with pytest.raises(ReleaseError, match="which no release has"):
+        dq.load(out)
