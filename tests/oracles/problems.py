@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from dualquery.constraints import Constraints
 from dualquery.oracles import Problem
+from dualquery.oracles.annealing import Annealing
 from dualquery.oracles.core import Core
 from dualquery.queries.query import Literal, Query
 from dualquery.queries.workload import Workload
@@ -160,6 +161,14 @@ def _satisfiable(schema: Schema, generator: np.random.Generator) -> Constraints 
     entries = tuple({"forbid": f"rule {i}"} for i in range(len(forbidden)))
     owner = tuple(range(len(forbidden)))
     return Constraints(schema, Workload.of(forbidden, schema), owner, entries)
+
+
+def without_reduction(name: str) -> dict[str, object]:
+    """The settings with which an oracle searches everything, however small."""
+    if name in {"exhaustive", "highs-paper"}:
+        return {}  # these never reduce
+    bare = {"fix": False, "enumerate_up_to": 0}
+    return bare if name == "annealing" else {"annealing": Annealing(**bare)}
 
 
 # Plain twins

@@ -6,22 +6,19 @@ import numpy as np
 import pytest
 
 from dualquery.errors import ParameterError
-from dualquery.oracles import Response, highs, mip, oracle
-from dualquery.oracles.mip import Outcome
+from dualquery.oracles import Response, exact, milp, oracle
+from dualquery.oracles.compile import compile_core
+from dualquery.oracles.core import Part
 from dualquery.oracles.oracle import respond
-from dualquery.oracles.program import paper_form, tight_form, whole
-from dualquery.oracles.reduction import reduce_core
-from tests.oracles.problems import of_kind
-
-
-def bare(kind: str, seed: int = 0):
-    problem = of_kind(kind, seed)
-    vars(problem)["reduction"] = reduce_core(problem.core, fix=False, enumerate_up_to=0)
-    return problem
+from dualquery.oracles.program import paper_form, tight_form
+from dualquery.oracles.solver import Solution
+from tests.oracles.problems import of_kind, without_reduction
 
 
 def ask(name: str, problem, **settings) -> Response:
-    return oracle(name, **settings)(problem, generator=np.random.default_rng(0))
+    """Without the reduction, which would solve these problems before any solver runs."""
+    asked = oracle(name, **settings, **without_reduction(name))
+    return asked(problem, generator=np.random.default_rng(0))
 
 
 def broken(*args, **kwargs):
@@ -29,9 +26,9 @@ def broken(*args, **kwargs):
 
 
 def test_a_crash_leaves_the_annealed_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = bare("mixed")
+    problem = of_kind("mixed")
     annealed = ask("annealing", problem)
-    monkeypatch.setattr(highs, "relax", broken)
+    monkeypatch.setattr(milp, "relax", broken)
     for name in ("highs", "portfolio"):
         response = ask(name, problem)
         assert response.value == annealed.value
@@ -40,8 +37,8 @@ def test_a_crash_leaves_the_annealed_record(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_crash_of_the_papers_program_leaves_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = bare("constraints")
-    monkeypatch.setattr(highs, "solve", broken)
+    problem = of_kind("constraints")
+    monkeypatch.setattr(milp, "solve", broken)
     response = ask("highs-paper", problem)
     assert response.status == "fallback: RuntimeError: out of memory"
     assert problem.valid(response.record)
@@ -49,7 +46,7 @@ def test_a_crash_of_the_papers_program_leaves_the_defaults(monkeypatch: pytest.M
 
 def test_no_time_is_no_error() -> None:
     for kind in ("mixed", "constraints"):
-        problem = bare(kind)
+        problem = of_kind(kind)
         for name in ("highs", "portfolio", "highs-paper"):
             response = ask(name, problem, time_limit=0.0)
             assert problem.valid(response.record)
@@ -57,8 +54,8 @@ def test_no_time_is_no_error() -> None:
 
 
 def test_nothing_found_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = bare("parities", 1)
-    monkeypatch.setattr(highs, "solve", lambda *a, **k: Outcome(None, None, "time limit reached"))
+    problem = of_kind("parities", 1)
+    monkeypatch.setattr(milp, "solve", lambda *a, **k: Solution(None, None, "time limit reached"))
     response = ask("highs", problem)
     assert response.status in {"optimal", "fallback: time limit reached"}
     response = ask("highs-paper", problem)
@@ -66,14 +63,14 @@ def test_nothing_found_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_dust_around_whole_numbers_is_forgiven() -> None:
-    problem = bare("one-hot")
-    core = problem.core
-    part = whole(core)
+    problem = of_kind("one-hot")
+    core = compile_core(problem)
+    part = Part.whole(core)
     for form in (tight_form, paper_form):
         program = form(core, part)
-        exact = highs.solve(
+        exact = milp.solve(
             program, start=np.full(program.columns, np.nan), seconds=10.0, gap=0.0
-        ).solution
+        ).point
         dusty = np.where(exact < 0.5, -4e-30, 1 - 1e-9)
         clean, read = core.home.copy(), core.home.copy()
         program.slots(core, part.variables, exact, clean)
@@ -82,10 +79,10 @@ def test_dust_around_whole_numbers_is_forgiven() -> None:
 
 
 def test_a_bound_below_the_value_is_never_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = bare("one-hot", 1)
+    problem = of_kind("one-hot", 1)
     best = ask("exhaustive", problem).value
-    lie = Outcome(None, -1e9, "done")
-    monkeypatch.setattr(highs, "relax", lambda *a, **k: lie)
+    lie = Solution(None, -1e9, "done")
+    monkeypatch.setattr(milp, "relax", lambda *a, **k: lie)
     response = ask("highs", problem)
     assert response.bound >= response.value
     assert response.value <= best
@@ -120,24 +117,24 @@ def test_bad_settings_are_named(name: str, settings: dict, message: str) -> None
 def test_cuts_tighten_the_relaxation_and_the_papers_is_looser() -> None:
     gains = []
     for seed in range(3):
-        problem = bare("one-hot", seed)
-        core = problem.core
-        part = whole(core)
-        cut = highs.relax(tight_form(core, part), 10.0, cuts=True).bound
-        tight = highs.relax(tight_form(core, part), 10.0).bound
-        paper = highs.relax(paper_form(core, part), 10.0).bound
+        problem = of_kind("one-hot", seed)
+        core = compile_core(problem)
+        part = Part.whole(core)
+        cut = milp.relax(tight_form(core, part), 10.0, cuts=True).bound
+        tight = milp.relax(tight_form(core, part), 10.0).bound
+        paper = milp.relax(paper_form(core, part), 10.0).bound
         best = ask("exhaustive", problem).value - core.constant
         assert best - 1e-6 <= cut <= tight + 1e-6
         assert tight <= paper + 1e-6
         gains.append(tight - cut)
     assert max(gains) >= 1
-    assert mip.SLACK < 1e-3
+    assert exact.SLACK < 1e-3
 
 
 def test_without_its_search_an_exact_oracle_only_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = bare("parities", 1)
+    problem = of_kind("parities", 1)
     best = ask("exhaustive", problem).value
-    monkeypatch.setattr(highs, "solve", broken)
+    monkeypatch.setattr(milp, "solve", broken)
     bounds = []
     for cuts in (False, True):
         response = ask("highs", problem, search=False, cuts=cuts)

@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.oracles import Problem, _compile_kernels, _kernels, _search_kernels
-from dualquery.oracles.annealing import start_parities
-from dualquery.oracles.core import decode, encode
+from dualquery.oracles import (
+    Problem,
+    _anneal_kernels,
+    _compile_kernels,
+    _enumerate_kernels,
+    _kernels,
+)
+from dualquery.oracles.annealing import Annealing, start_parities
+from dualquery.oracles.compile import compile_core
+from dualquery.oracles.core import Part, Search, decode, encode
 from dualquery.oracles.problem import satisfied
-from dualquery.oracles.program import whole
-from dualquery.oracles.reduction.reduce import search_state
 from tests.oracles.problems import binary, core_value, draw, of_kind, problems, random_queries
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -28,7 +33,7 @@ def random_slots(core, generator: np.random.Generator) -> np.ndarray:
 @given(problem=problems(constrained=False), seed=SEEDS)
 def test_the_core_has_the_value_of_the_problem(problem: Problem, seed: int) -> None:
     generator = np.random.default_rng(seed)
-    core = problem.core
+    core = compile_core(problem)
     for _ in range(5):
         record = generator.integers(0, problem.workload.schema.sizes).astype(np.int32)
         slots = encode(core, [record])[0]
@@ -61,24 +66,24 @@ def test_satisfied_is_the_definition_of_a_query(problem: Problem, seed: int) -> 
 @given(problem=problems(), seed=SEEDS)
 def test_incremental_gains_equal_recomputed_ones(problem: Problem, seed: int) -> None:
     generator = np.random.default_rng(seed)
-    core = problem.core
-    part = whole(core)
-    state = search_state(core)
+    core = compile_core(problem)
+    part = Part.whole(core)
     slots = random_slots(core, generator)
-    value = core.constant + _kernels.load_state(core, part.variables, part.terms, slots, *state)
+    search = Search.over(core, slots)
+    value = core.constant + _kernels.load(core, part, search)
     assert value == core_value(core, slots)
     for _ in range(12 if core.variables else 0):
         v = int(generator.integers(core.variables))
         to = int(generator.integers(core.first[v], core.first[v + 1]))
         if to == slots[v]:
             continue
-        score = state[2]
+        score = search.score
         value += score[to] - score[slots[v]]
-        _kernels.move(core, v, to, slots, *state)
+        _kernels.move(core, search, v, to)
         assert value == core_value(core, slots)
-        fresh = search_state(core)
-        _kernels.load_state(core, part.variables, part.terms, slots.copy(), *fresh)
-        for mine, theirs in zip(state, fresh, strict=True):
+        fresh = Search.over(core, slots.copy())
+        _kernels.load(core, part, fresh)
+        for mine, theirs in zip(search, fresh, strict=True):
             assert np.array_equal(mine, theirs)
         u = int(generator.integers(core.variables))
         for other in range(core.first[u], core.first[u + 1]):
@@ -91,13 +96,11 @@ def test_incremental_gains_equal_recomputed_ones(problem: Problem, seed: int) ->
 @settings(max_examples=50)
 @given(problem=problems())
 def test_enumeration_finds_the_best_slots(problem: Problem) -> None:
-    core = problem.core
-    part = whole(core)
+    core = compile_core(problem)
+    part = Part.whole(core)
     slots = core.home.copy()
-    found = core.constant
-    found += _search_kernels.enumerate_slots(
-        core, part.variables, part.terms, slots, *search_state(core)
-    )
+    search = Search.over(core, slots)
+    found = core.constant + _enumerate_kernels.enumerate_slots(core, part, search)
     ranges = [range(core.first[v], core.first[v + 1]) for v in range(core.variables)]
     everything = [np.array(each, dtype=np.int32) for each in itertools.product(*ranges)]
     values = [core_value(core, each) for each in everything]
@@ -109,12 +112,12 @@ def test_enumeration_finds_the_best_slots(problem: Problem) -> None:
 
 @given(problem=problems(), seed=SEEDS)
 def test_descent_ends_where_no_single_change_gains(problem: Problem, seed: int) -> None:
-    core = problem.core
-    part = whole(core)
-    state = search_state(core)
+    core = compile_core(problem)
+    part = Part.whole(core)
     slots = random_slots(core, np.random.default_rng(seed))
-    _kernels.load_state(core, part.variables, part.terms, slots, *state)
-    _kernels.descend(core, part.variables, slots, *state)
+    search = Search.over(core, slots)
+    _kernels.load(core, part, search)
+    _kernels.descend(core, part.variables, search)
     value = core_value(core, slots)
     for v in range(core.variables):
         for other in range(core.first[v], core.first[v + 1]):
@@ -125,15 +128,57 @@ def test_descent_ends_where_no_single_change_gains(problem: Problem, seed: int) 
                 assert core_value(core, changed) < value  # ties have gone home
 
 
+@given(problem=problems(), seed=SEEDS)
+def test_crossing_is_at_least_as_good_as_either_assignment(problem: Problem, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    core = compile_core(problem)
+    part = Part.whole(core)
+    slots, other = random_slots(core, generator), random_slots(core, generator)
+    before = core_value(core, slots)
+    either = max(before, core_value(core, other))
+    search = Search.over(core, slots)
+    _kernels.load(core, part, search)
+    gain = _anneal_kernels.cross(core, part.variables, other, search)
+    assert core_value(core, slots) == before + gain >= either
+    # Each slot comes from one of the two, and the search is left up to date.
+    fresh = Search.over(core, slots.copy())
+    _kernels.load(core, part, fresh)
+    for mine, theirs in zip(search, fresh, strict=True):
+        assert np.array_equal(mine, theirs)
+
+
+@given(problem=problems(), seed=SEEDS)
+def test_annealing_returns_the_value_of_its_slots(problem: Problem, seed: int) -> None:
+    core = compile_core(problem)
+    part = Part.whole(core)
+    starts = random_slots(core, np.random.default_rng(seed))[None]
+    slots = core.home.copy()
+    search = Search.over(core, slots)
+    schedule = Annealing(runs=6, sweeps=5).schedule(len(core.code), part.most(core))
+    found = core.constant + _anneal_kernels.anneal(core, part, schedule, starts, seed, search)
+    assert found == core_value(core, slots)
+    assert found >= max(core_value(core, core.home), core_value(core, starts[0]))
+
+
+def test_random_numbers_are_those_of_xorshift() -> None:
+    mask, state = 2**64 - 1, 88172645463325252
+    for _ in range(100):
+        expected = state ^ (state << 13 & mask)
+        expected ^= expected >> 7
+        expected ^= expected << 17 & mask
+        state = int(_kernels.next_random(np.uint64(state)))
+        assert state == expected
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_elimination_sets_every_independent_parity_right(seed: int) -> None:
     generator = np.random.default_rng(seed)
     schema = binary(40)
     queries = random_queries(schema, generator, 20, parity=1.0)
     problem = draw(queries, schema, generator, 20)
-    core = problem.core
+    core = compile_core(problem)
     slots = core.home.copy()
-    start_parities(core, whole(core), slots)
+    start_parities(core, Part.whole(core), slots)
     # Twin: as many terms right as the rank of their matrix says can be chosen freely.
     matrix = np.zeros((core.terms, core.variables), dtype=int)
     for j in range(core.terms):
@@ -160,7 +205,7 @@ def rank(matrix: np.ndarray) -> int:
 
 def test_codes_that_no_literal_separates_share_a_slot() -> None:
     problem = of_kind("single-clause", 1)
-    core = problem.core
+    core = compile_core(problem)
     assert all(np.diff(core.first) <= 2)
     for v in range(core.variables):
         default = problem.defaults[core.attribute[v]]

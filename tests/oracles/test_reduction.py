@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 
 from dualquery.oracles import Problem, oracle
-from dualquery.oracles.core import decode, encode
-from dualquery.oracles.program import whole
+from dualquery.oracles.annealing import Annealing
+from dualquery.oracles.compile import compile_core
+from dualquery.oracles.core import Part, decode, encode
 from dualquery.oracles.reduction import reduce_core
 from dualquery.queries.generators import parities, random_marginals
 from tests.oracles.problems import binary, core_value, problems
@@ -25,7 +26,7 @@ def best_slots(core) -> int:
 @settings(max_examples=150)
 @given(problem=problems())
 def test_an_optimum_of_the_rest_completes_an_optimum_of_the_whole(problem: Problem) -> None:
-    core = problem.core
+    core = compile_core(problem)
     best = best_slots(core)
     fixed = reduce_core(core, enumerate_up_to=0)
     assert best_slots(fixed.rest) == best
@@ -40,17 +41,18 @@ def test_an_optimum_of_the_rest_completes_an_optimum_of_the_whole(problem: Probl
 
 @given(problem=problems())
 def test_projecting_an_expanded_assignment_changes_nothing(problem: Problem) -> None:
-    fixed = reduce_core(problem.core, enumerate_up_to=0)
+    core = compile_core(problem)
+    fixed = reduce_core(core, enumerate_up_to=0)
     slots = (fixed.rest.first[1:] - 1).astype(np.int32)
     back = fixed.project(fixed.expand(slots))
     assert core_value(fixed.rest, back) == core_value(fixed.rest, slots)
-    record = decode(problem.core, fixed.expand(slots), problem.defaults)
-    assert np.array_equal(encode(problem.core, [record])[0], fixed.expand(slots))
+    record = decode(core, fixed.expand(slots), problem.defaults)
+    assert np.array_equal(encode(core, [record])[0], fixed.expand(slots))
 
 
 @given(problem=problems())
 def test_components_share_no_term(problem: Problem) -> None:
-    split = reduce_core(problem.core, fix=False, enumerate_up_to=0)
+    split = reduce_core(compile_core(problem), fix=False, enumerate_up_to=0)
     seen_variables, seen_terms = [], []
     for part in split.parts:
         used = set()
@@ -61,7 +63,7 @@ def test_components_share_no_term(problem: Problem) -> None:
         seen_variables += part.variables.tolist()
         seen_terms += part.terms.tolist()
     assert len(set(seen_variables)) == len(seen_variables)
-    assert sorted(seen_terms) == sorted(whole(split.rest).terms.tolist())
+    assert sorted(seen_terms) == sorted(Part.whole(split.rest).terms.tolist())
 
 
 def test_sparse_problems_are_settled_without_a_search() -> None:
@@ -70,7 +72,7 @@ def test_sparse_problems_are_settled_without_a_search() -> None:
     for workload in (random_marginals(schema, 3, 3_000), parities(schema, 3, 3_000)):
         problem = Problem.of(workload, np.arange(3_000), generator.choice([-1, 1], 3_000))
         response = oracle("annealing")(problem, generator=generator)
-        assert not problem.reduction.parts
+        assert not Annealing().reduce(problem).parts
         assert response.optimal
         if workload.is_parity.all():
             assert response.value == 3_000

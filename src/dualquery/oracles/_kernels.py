@@ -1,36 +1,49 @@
-"""Compiled inner loops of the oracles; the tests hold each against a plain twin.
+"""Compiled loops that all searches share; the tests hold each against a plain twin.
 
-A search keeps, beside the core, `slot` (per variable), `miss` and `mark` (per term) and
-`score` (per slot). For a conjunction `miss` counts the occurrences that fail and `mark` is
-the XOR of their positions, so that a single failing occurrence can be read off; for a
-parity `miss` is the parity of the occurrences that hold. `score` differs between two slots
-of a variable by exactly the gain of moving from one to the other.
-
-Arrays are taken out of the core before a loop and handed on one by one: numba counts a
-reference each time a field is read, and in these loops that cost four times the work.
+Arrays are taken out of the core before a loop and handed on one by one. The reason: numba
+counts a reference each time a field is read, and inside these loops that cost four times
+the work itself.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
+import numpy as np
 
-Array = Any
+from dualquery.oracles.core import Core, Int8, Int32, Int64, Part, Search
+
+
+@numba.njit(inline="always")
+def next_random(state: np.uint64) -> np.uint64:
+    """One step of Marsaglia's xorshift; the new state is the random number.
+
+    Its high bits are the better ones. This is public randomness: it plays no part in privacy.
+    """
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    return state
 
 
 @numba.njit(inline="always")
 def add_score(
-    flag: Array,
-    single: Array,
-    literal: Array,
-    literal_start: Array,
-    literal_slot: Array,
+    flag: Int8,
+    single: Int32,
+    literal: Int32,
+    literal_start: Int32,
+    literal_slot: Int32,
     o: int,
     amount: int,
-    score: Array,
+    score: Int64,
 ) -> None:
-    """Credit `amount` to the slots for which occurrence `o` holds (up to a constant)."""
+    """Credit `amount` to the slots for which an occurrence holds (up to a constant).
+
+    Args:
+        flag, single, literal, literal_start, literal_slot: the core's arrays of these names.
+        o: the occurrence.
+        amount: what the slots are credited with.
+        score: the scores that change, per slot.
+    """
     if flag[o]:
         amount = -amount
     if single[o] >= 0:
@@ -43,9 +56,15 @@ def add_score(
 
 @numba.njit(inline="always")
 def lists(
-    single: Array, literal: Array, literal_start: Array, literal_slot: Array, o: int, at: int
+    single: Int32, literal: Int32, literal_start: Int32, literal_slot: Int32, o: int, at: int
 ) -> bool:
-    """Whether occurrence `o` lists slot `at`."""
+    """Whether the list of an occurrence has a slot on it.
+
+    Args:
+        single, literal, literal_start, literal_slot: the core's arrays of these names.
+        o: the occurrence.
+        at: the slot.
+    """
     if single[o] >= 0:
         return bool(single[o] == at)
     l = literal[o]
@@ -56,18 +75,17 @@ def lists(
 
 
 @numba.njit(cache=True)
-def load_state(
-    core: Any, variables: Array, terms: Array, slot: Array, miss: Array, mark: Array, score: Array
-) -> Any:
-    """Fill the search state of some variables and all their terms; return the terms' value."""
+def load(core: Core, part: Part, search: Search) -> int:
+    """Bring a search up to date with its slots on one part; return the value of the terms."""
+    slot, miss, mark, score = search.slot, search.miss, search.mark, search.score
     first, owner, term_start, weight = core.first, core.variable, core.term_start, core.weight
     parity, flag, single, literal = core.parity, core.flag, core.single, core.literal
     literal_start, literal_slot = core.literal_start, core.literal_slot
-    for v in variables:
+    for v in part.variables:
         for i in range(first[v], first[v + 1]):
             score[i] = 0
     value = 0
-    for j in terms:
+    for j in part.terms:
         begin, end = term_start[j], term_start[j + 1]
         failing = 0
         which = 0
@@ -85,7 +103,7 @@ def load_state(
                 value += w
             for o in range(begin, end):
                 own = lists(single, literal, literal_start, literal_slot, o, slot[owner[o]])
-                # With the others odd in number, holding makes the term even.
+                # If an odd number of the others holds, this one makes it even by holding.
                 gain = w if odd != own else -w
                 add_score(flag, single, literal, literal_start, literal_slot, o, gain, score)
         else:
@@ -102,16 +120,26 @@ def load_state(
     return value
 
 
-@numba.njit(cache=True)
-def move(core: Any, v: int, to: int, slot: Array, miss: Array, mark: Array, score: Array) -> None:
-    """Put variable `v` into slot `to`; costs the terms that list either slot."""
+@numba.njit(cache=True, forceinline=True)
+def move(core: Core, search: Search, v: int, to: int) -> None:
+    """Put a variable into another of its slots.
+
+    The cost is the terms that list the old slot or the new one.
+
+    Args:
+        core: the core that is searched.
+        search: the search; all of it changes.
+        v: the variable.
+        to: its new slot, different from the old one.
+    """
+    slot, miss, mark, score = search.slot, search.miss, search.mark, search.score
     slot_start, slot_occurrence, owner = core.slot_start, core.slot_occurrence, core.variable
     term_of, term_start, weight = core.occurrence_term, core.term_start, core.weight
     parity, flag, single, literal = core.parity, core.flag, core.single, core.literal
     literal_start, literal_slot = core.literal_start, core.literal_slot
     old = slot[v]
     slot[v] = to
-    # One loop for both slots, so that what it does is compiled once.
+    # One loop serves both slots, so that its body is compiled once.
     middle = slot_start[old + 1] - slot_start[old]
     end = middle + slot_start[to + 1] - slot_start[to]
     for i in range(end):
@@ -130,8 +158,9 @@ def move(core: Any, v: int, to: int, slot: Array, miss: Array, mark: Array, scor
                     add_score(flag, single, literal, literal_start, literal_slot, p, gain, score)
             miss[j] ^= 1
             continue
-        # `left` occurrences fail apart from o. With none o decides for all the others, with
-        # one it decides for that one, with more for nobody.
+        # `left` is the number of failing occurrences except o. If it is 0, all other
+        # occurrences gain or lose by what o does. If it is 1, only the failing one does.
+        # If it is more, none does.
         if entered != flag[o]:
             miss[j] -= 1
             mark[j] ^= o
@@ -151,14 +180,13 @@ def move(core: Any, v: int, to: int, slot: Array, miss: Array, mark: Array, scor
 
 
 @numba.njit(cache=True)
-def descend(
-    core: Any, variables: Array, slot: Array, miss: Array, mark: Array, score: Array
-) -> Any:
-    """Best moves until none gains, and ties go home. Return the gain.
+def descend(core: Core, variables: Int32, search: Search) -> int:
+    """Make the best move of each variable until none gains; ties go home. Return the gain.
 
-    Every move raises the value, or keeps it and raises the number of variables at home,
-    so this ends.
+    This ends, because every move either raises the value, or keeps it and raises the number
+    of variables at home.
     """
+    slot, score = search.slot, search.score
     first, home = core.first, core.home
     total = 0
     moved = True
@@ -174,6 +202,6 @@ def descend(
                 best = home[v]
             if best != now:
                 total += score[best] - score[now]
-                move(core, v, best, slot, miss, mark, score)
+                move(core, search, v, best)
                 moved = True
     return total

@@ -1,38 +1,43 @@
 """Simulated annealing over valid records: the default oracle.
 
-Milliseconds where an exact solver needs seconds, and on drawn problems as good: the
-records it finds equal the proved optimum in nearly every round that can be proved.
+It takes milliseconds where an exact solver needs seconds. On drawn problems it is as good:
+the records it finds equal the proved optimum in nearly every round that can be proved.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dualquery.errors import ParameterError
-from dualquery.oracles.core import Core, Int32, decode, encode
-from dualquery.oracles.oracle import Record, Response, respond
+from dualquery.oracles.compile import compile_core
+from dualquery.oracles.core import Core, Int32, Part, Schedule, Search, decode, encode
+from dualquery.oracles.oracle import Found, Record, TimedOracle
 from dualquery.oracles.problem import Problem
-from dualquery.oracles.reduction import Reduction
-from dualquery.oracles.reduction.reduce import Part, search_state
+from dualquery.oracles.reduction import Reduction, reduce_core
+from dualquery.oracles.reduction.reduce import ENUMERATE
 
 ELIMINATION = 200_000_000
-"""Word operations that an elimination over GF(2) may take: a fraction of a second."""
+"""The most word operations that an elimination over GF(2) may take: a fraction of a second."""
+
+WARM_STARTS = 4
+"""How many of the last records offered are used as starts."""
 
 
 @dataclass(frozen=True)
-class Annealing:
+class Annealing(TimedOracle):
     """Several annealing runs on each part, each cooled from `hot` to `cold`, then descended.
 
-    The budget is counted in sweeps, not in seconds, so that a seeded run repeats. Small
-    parts do best with many short runs, large ones with few long ones: without `sweeps` a
-    run has one sweep for every twelve slots of its part, within 18 and 100, and a part gets
-    as many of its `runs` as fit into 2400 sweeps. It is done early when `agree` runs from
-    random starts end at the same best value, or `unanimous` of them while no run at all has
-    ended elsewhere.
+    The budget is counted in sweeps, not in seconds, so that a seeded run repeats. Small parts
+    do best with many short runs, large ones with few long ones. If `sweeps` is not given, a
+    run has one sweep per twelve slots of its part, but at least 18 and at most 100, and a part
+    gets as many of its `runs` as fit into 2400 sweeps. A part is done early once `agree` runs
+    from random starts have ended at the same best value. It is done even earlier, after
+    `unanimous` of them, while no run at all has ended elsewhere. `fix` and `enumerate_up_to`
+    are those of `reduce_core`.
     """
 
     runs: int = 32
@@ -41,99 +46,96 @@ class Annealing:
     sweeps: int | None = None
     hot: float = 0.8
     cold: float = 0.1
+    fix: bool = True
+    enumerate_up_to: int = ENUMERATE
+
+    label: ClassVar[str] = "annealing"
 
     def __post_init__(self) -> None:
-        if self.runs < 1:
-            raise ParameterError(f"Expected runs={self.runs} >= 1")
-        if self.agree < 1:
-            raise ParameterError(f"Expected agree={self.agree} >= 1")
-        if self.unanimous < 1:
-            raise ParameterError(f"Expected unanimous={self.unanimous} >= 1")
-        if self.sweeps is not None and self.sweeps < 1:
-            raise ParameterError(f"Expected sweeps={self.sweeps} >= 1")
+        for name in ("runs", "agree", "unanimous", "sweeps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ParameterError(f"Expected {name}={value} >= 1")
         if not 0 < self.cold <= self.hot:
             raise ParameterError(f"Expected 0 < cold={self.cold} <= hot={self.hot}")
 
-    def schedule(self, slots: int) -> tuple[int, int, float]:
-        """How many runs of how many sweeps, from which heat, a part of that size gets."""
+    def schedule(self, slots: int, enough: int) -> Schedule:
+        """How a part with that many slots is annealed; a value of `enough` cannot be beaten."""
         # Few variables carry heavy scores, so small parts need more heat to come loose.
-        heat = max(self.hot if slots < 600 else 0.6 * self.hot, self.cold)
-        if self.sweeps is not None:
-            return self.runs, self.sweeps, heat
-        sweeps = min(max(slots // 12, 18), 100)
-        return min(self.runs, 2400 // sweeps), sweeps, heat
+        hot = max(self.hot if slots < 600 else 0.6 * self.hot, self.cold)
+        runs, sweeps = self.runs, self.sweeps
+        if sweeps is None:
+            sweeps = min(max(slots // 12, 18), 100)
+            runs = min(runs, 2400 // sweeps)
+        return Schedule(
+            runs, sweeps, float(hot), float(self.cold), enough, self.agree, self.unanimous
+        )
 
-    @property
-    def name(self) -> str:
-        return "annealing"
+    def reduce(self, problem: Problem) -> Reduction:
+        """The core of a problem, with everything settled that can be without a search."""
+        core = compile_core(problem)
+        return reduce_core(core, fix=self.fix, enumerate_up_to=self.enumerate_up_to)
 
-    def __call__(
-        self,
-        problem: Problem,
-        *,
-        warm_starts: Sequence[Record] = (),
-        generator: np.random.Generator,
-    ) -> Response:
-        started = time.perf_counter()
-        reduction = problem.reduction
+    def find(
+        self, problem: Problem, warm_starts: Sequence[Record], generator: np.random.Generator
+    ) -> Found:
+        reduction = self.reduce(problem)
         slots = anneal_parts(reduction, self, warm_starts, generator)
-        record = decode(problem.core, reduction.expand(slots), problem.defaults)
+        record = decode(reduction.core, reduction.expand(slots), problem.defaults)
         bound = reduction.settled + sum(part.most(reduction.rest) for part in reduction.parts)
-        return respond(problem, [record], started, bound=bound)
+        return Found(record, bound)
 
 
 def anneal_parts(
     reduction: Reduction,
-    budget: Annealing,
+    settings: Annealing,
     warm_starts: Sequence[Record],
     generator: np.random.Generator,
 ) -> Int32:
-    """Slots of the reduced core, each part annealed by itself."""
-    from dualquery.oracles import _kernels, _search_kernels
+    """Anneal each part by itself.
 
+    Args:
+        reduction: the parts, and the core they live in.
+        settings: how long to anneal, and how hot.
+        warm_starts: records to start from, the most promising last.
+        generator: public randomness.
+
+    Returns:
+        Slots of `reduction.rest`.
+    """
     slots = reduction.slots.copy()
-    if reduction.parts:
-        rest = reduction.rest
-        recent = list(warm_starts)[::-1][:4]
-        starts = np.empty((len(recent), rest.variables), dtype=np.int32)
-        for row, full in enumerate(encode(reduction.core, recent)):
-            starts[row] = reduction.project(full)
-        state = search_state(rest)
-        widths = np.diff(rest.first)
-        for part in reduction.parts:
-            runs, sweeps, heat = budget.schedule(int(widths[part.variables].sum()))
-            if rest.parity[part.terms].any():
-                start_parities(rest, part, slots)
-            _search_kernels.anneal(
-                rest,
-                part.variables,
-                part.terms,
-                starts,
-                runs,
-                sweeps,
-                heat,
-                budget.cold,
-                part.most(rest),
-                budget.agree,
-                budget.unanimous,
-                int(generator.integers(2**62)),
-                slots,
-                *state,
-            )
-            _kernels.load_state(rest, part.variables, part.terms, slots, *state)
-            _kernels.descend(rest, part.variables, slots, *state)
+    if not reduction.parts:
+        return slots
+    from dualquery.oracles import _anneal_kernels, _kernels
+
+    rest = reduction.rest
+    recent = list(warm_starts)[::-1][:WARM_STARTS]
+    starts = np.empty((len(recent), rest.variables), dtype=np.int32)
+    for row, full in enumerate(encode(reduction.core, recent)):
+        starts[row] = reduction.project(full)
+    search = Search.over(rest, slots)
+    widths = np.diff(rest.first)
+    for part in reduction.parts:
+        schedule = settings.schedule(int(widths[part.variables].sum()), part.most(rest))
+        if rest.parity[part.terms].any():
+            start_parities(rest, part, slots)
+        seed = int(generator.integers(2**62))
+        _anneal_kernels.anneal(rest, part, schedule, starts, seed, search)
+        _kernels.load(rest, part, search)
+        _kernels.descend(rest, part.variables, search)
     return slots
 
 
 def start_parities(core: Core, part: Part, slots: Int32) -> None:
-    """Begin where elimination over GF(2) leads, heaviest terms first.
+    """Change `slots` to where elimination over GF(2) leads, heaviest terms first.
 
-    With fewer draws than attributes this alone is nearly always an optimum.
+    With fewer draws than attributes this alone is nearly always an optimum. A part for which
+    it would take too long is left as it is.
     """
-    from dualquery.oracles import _search_kernels
+    from dualquery.oracles import _parity_kernels
 
     words = 1 + len(part.variables) // 64
     if len(part.terms) * len(part.variables) * words > ELIMINATION:
         return
     heaviest = np.argsort(-np.abs(core.weight[part.terms]), kind="stable")
-    _search_kernels.eliminate(core, part.variables, part.terms[heaviest], slots)
+    _parity_kernels.eliminate(core, Part(part.variables, part.terms[heaviest]), slots)

@@ -1,8 +1,9 @@
 """What the oracle's answers prove about the accuracy of a release.
 
-The accuracy theorem asks that every record played be within α/4 of the best against the
-average drawn query. How far a record is from that is bounded by (bound − value)/draws,
-which uses draws and records only: it may be published.
+The accuracy theorem needs every record played to satisfy a share of the draws that is within
+α/4 of the best possible share. A record misses the best share by at most
+(bound − value)/draws, its *gap*. The gap is computed from draws and records only, so it may
+be published.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from dualquery.schema import Schema
 
 
 def response_gap(response: Response, draws: int) -> float | None:
-    """The most by which a record misses the best share of satisfied draws; None if unknown."""
+    """The most by which a record can miss the best share of satisfied draws.
+
+    None if no bound is known.
+    """
     if response.bound is None:
         return None
     return max(0.0, response.bound - response.value) / draws if draws else 0.0
@@ -32,10 +36,12 @@ def log_universe_size(schema: Schema) -> float:
 class Guarantee:
     """Whether the accuracy theorem applies to a finished game, condition by condition.
 
-    `within_every_round` is its condition on the oracle as stated, `within_on_average` what
-    its proof needs. `alpha` and `beta` are what is guaranteed, or None where a condition
-    fails. `error_bound` holds in any case with probability 1 − β (it may exceed 1, and
-    then says nothing); it is infinite where some gap is unknown.
+    `within_every_round` is the theorem's condition on the oracle as the paper states it.
+    `within_on_average` is the weaker condition that its proof needs. `parameters_met` says
+    whether rounds, samples and eta are as the theorem asks; `rounds_needed`, `samples_needed`
+    and `eta_needed` are what it asks. `alpha` and `beta` are what is guaranteed, or None if a
+    condition fails. `error_bound` holds in any case with probability 1 − β. It says nothing if
+    it exceeds 1, and is infinite if some gap is unknown.
     """
 
     alpha: float | None
@@ -69,11 +75,21 @@ def accuracy_guarantee(
     with probability 1 − β.
 
     The bound behind it holds for any T, s, η. The query player's regret is at most
-    log|Q|/(ηT) + η/2 (payoffs span 2). With probability 1 − β all averages of s draws are
-    within σ = √(log(2|X|T/β)/(2s)) of their means, for every record and round (Hoeffding);
-    a round then costs the data player at most its gap and 2σ, once for the record and once
-    for the data. Hence error ≤ log|Q|/(ηT) + η/2 + 2σ + mean gap. At the theorem's
+    log|Q|/(ηT) + η/2, because payoffs span 2. With probability 1 − β all averages of s draws
+    are within σ = √(log(2|X|T/β)/(2s)) of their means, for every record and round (Hoeffding).
+    A round then costs the data player at most its gap plus 2σ: σ for the record, and σ for the
+    data. Hence error ≤ log|Q|/(ηT) + η/2 + 2σ + mean gap. At the theorem's
     parameters this is α/4 + α/8 + 0.21α + α/4 < α.
+
+    Args:
+        alpha: the error to guarantee, between 0 and 1.
+        beta: the probability with which the guarantee may fail, between 0 and 1.
+        rounds: T, the number of rounds played.
+        samples: s, the number of draws per round.
+        eta: η, the learning rate.
+        queries: m, the number of queries of the workload.
+        log_universe: log|X|, see `log_universe_size`.
+        gaps: the gap of each round, or None where it is unknown.
     """
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 < value < 1:
@@ -95,7 +111,7 @@ def accuracy_guarantee(
         and samples >= samples_needed
         and math.isclose(eta, alpha / 4, rel_tol=1e-9)
     )
-    limit = alpha / 4 + 1e-12  # a gap is a quotient of whole numbers; rounding is no breach
+    limit = alpha / 4 + 1e-12  # a gap is a quotient of whole numbers, so it may be off by rounding
     every, average = largest_gap <= limit, mean_gap <= limit
     holds = met and average
     return Guarantee(

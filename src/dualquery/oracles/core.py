@@ -1,41 +1,73 @@
-"""The compact form of a problem that the solvers share.
+"""The compact form of a problem that all solvers share.
 
-A drawn problem mentions few attributes, and of each attribute it can tell only some
-codes apart. The core keeps exactly that: a *variable* per mentioned attribute, with one
-*slot* per class of codes that no drawn literal separates (`country` with 41 values and
-the literals `=US` and `=Cuba` has three slots). A literal is a list of slots, the shorter
-of its set and its complement, and a flag on each use says which of the two is meant.
+A drawn problem mentions few attributes. Of each attribute it can tell only some codes
+apart. The core keeps exactly that. It has one *variable* per mentioned attribute, and per
+variable one *slot* for each class of codes that no drawn literal separates: `country` with
+41 values and the literals `=US` and `=Cuba` has three slots. A literal is a list of slots.
+The list holds either the literal's set or its complement, whichever is shorter; a flag on
+each use of the literal says which of the two is meant.
+
+The values here are named tuples, because compiled loops can take and return those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from dualquery.oracles.problem import Problem
-
+Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
-Int8 = npt.NDArray[np.int8]
+Bool = npt.NDArray[np.bool_]
+
+
+class WeightedQueries(NamedTuple):
+    """A problem as arrays: maximise constant + Σ_q weight[q]·[query q holds].
+
+    Literals and queries are laid out as in a workload. Literal l says that `attribute[l]`
+    has one of the codes `codes[literal_start[l]:literal_start[l+1]]`. Query q has the terms
+    `terms[start[q]:start[q+1]]`, each of them twice a literal plus one where it is negated.
+    Attribute a has the codes 0 to `sizes[a]` − 1; ties and attributes that nothing mentions
+    take `defaults[a]`. A weight of −`penalty` marks a constraint.
+    """
+
+    attribute: Int32
+    literal_start: Int64
+    codes: Int32
+    start: Int64
+    terms: Int32
+    is_parity: Bool
+    weight: Int64
+    sizes: Int32
+    defaults: Int32
+    constant: int
+    penalty: int
 
 
 class Core(NamedTuple):
-    """Maximise constant + Σ_j weight[j]·[term j holds], one slot per variable.
+    """Maximise constant + Σ_j weight[j]·[term j holds], where each variable has one slot.
 
-    Slots are numbered through: variable v owns `first[v]:first[v+1]`, of which `home[v]`
-    holds the default, and slot i stands for `code[i]`. Term j has the occurrences
-    `term_start[j]:term_start[j+1]`; occurrence o says that the variable's slot is in the
-    list of `literal[o]`, or not in it where `flag[o]`. A conjunction holds when all of its
-    occurrences do; a parity (`parity[j]`, flags all zero) when an even number of them does.
-    `variable[o]` is the one that occurrence o is about. Where its list has one slot,
-    `single[o]` names it, else it is −1;
-    `slot_start`/`slot_occurrence` lead from a slot to the occurrences that list it.
-    Code c of variable v lies in slot `slot_of_code[code_start[v] + c]`.
-    Constraints are conjunctions whose weight is −`penalty`, more than all others together.
+    Variables: variable v stands for `attribute[v]`. It owns the slots `first[v]` up to but
+    not including `first[v+1]`; slots are numbered through all variables. `home[v]` is the
+    slot that holds the default. Slot i stands for `code[i]`. Code c of variable v lies in
+    slot `slot_of_code[code_start[v] + c]`.
+
+    Literals: literal l is about `literal_variable[l]` and lists the slots
+    `literal_slot[literal_start[l]:literal_start[l+1]]`.
+
+    Terms: term j has the occurrences `term_start[j]` up to but not including
+    `term_start[j+1]`. Occurrence o says that the variable's slot is in the list of
+    `literal[o]`, or that it is not, where `flag[o]`. A conjunction holds if all of its
+    occurrences do. A parity (`parity[j]`; its flags are all zero) holds if an even number of
+    them does. A constraint is a conjunction whose weight is −`penalty`; that outweighs all
+    other terms together.
+
+    Short cuts: `variable[o]` is the variable of occurrence o, `occurrence_term[o]` its term.
+    `single[o]` is the one slot on its list, or −1 where the list is longer. The occurrences
+    that list slot i are `slot_occurrence[slot_start[i]:slot_start[i+1]]`.
     """
 
     attribute: Int32
@@ -62,75 +94,73 @@ class Core(NamedTuple):
 
     @property
     def variables(self) -> int:
+        """The number of variables."""
         return len(self.attribute)
 
     @property
     def terms(self) -> int:
+        """The number of terms."""
         return len(self.weight)
 
 
-def compile_problem(problem: Problem) -> Core:
-    """Bring a problem into its compact form, in time linear in its literals and codes."""
-    workload, weights = problem.workload, problem.weights
-    penalty = int(np.abs(weights).sum()) + 1
-    literals, start, terms = workload.literals, workload.start, workload.terms
-    attribute, literal_start, codes = literals.attribute, literals.start, literals.codes
-    is_parity = workload.is_parity
-    if problem.constraints is not None and len(problem.constraints):
-        rules = problem.constraints.forbidden
-        terms = np.concatenate([terms, rules.terms + 2 * len(literals)]).astype(np.int32)
-        start = np.concatenate([start, start[-1] + rules.start[1:]])
-        attribute = np.concatenate([attribute, rules.literals.attribute])
-        literal_start = np.concatenate(
-            [literal_start, literal_start[-1] + rules.literals.start[1:]]
+class Part(NamedTuple):
+    """Some variables of a core, and all terms that mention any of them."""
+
+    variables: Int32
+    terms: Int32
+
+    @classmethod
+    def whole(cls, core: Core) -> Part:
+        """All variables and all terms."""
+        return cls(np.arange(core.variables, dtype=np.int32), np.arange(core.terms, dtype=np.int32))
+
+    def most(self, core: Core) -> int:
+        """A value that no assignment of the part exceeds: all positive terms, no negative one."""
+        return int(np.maximum(core.weight[self.terms], 0).sum())
+
+
+class Search(NamedTuple):
+    """An assignment of a core, and what a search keeps beside it to know every gain at once.
+
+    `slot` is the assignment, per variable. `miss` and `mark` are per term. For a conjunction
+    `miss` counts the occurrences that fail and `mark` is the XOR of their positions, so that
+    a single failing occurrence can be read off. For a parity `miss` is 1 if an odd number of
+    occurrences holds, else 0. `score` is per slot: moving a variable from one of its slots to
+    another gains the difference of their scores.
+    """
+
+    slot: Int32
+    miss: Int32
+    mark: Int32
+    score: Int64
+
+    @classmethod
+    def over(cls, core: Core, slots: Int32) -> Search:
+        """A search that changes `slots` in place; `load` fills the rest, part by part."""
+        return cls(
+            slots,
+            np.zeros(core.terms, np.int32),
+            np.zeros(core.terms, np.int32),
+            np.zeros(len(core.code), np.int64),
         )
-        codes = np.concatenate([codes, rules.literals.codes])
-        weights = np.concatenate([weights, np.full(len(rules), -penalty, np.int64)])
-        is_parity = np.concatenate([is_parity, rules.is_parity])
-    return build(
-        attribute,
-        literal_start,
-        codes,
-        start,
-        terms,
-        is_parity,
-        weights,
-        problem.workload.schema.sizes,
-        problem.defaults,
-        problem.constant,
-        penalty,
-    )
 
 
-def build(
-    attribute: Int32,
-    literal_start: Int64,
-    codes: Int32,
-    start: Int64,
-    terms: Int32,
-    is_parity: npt.NDArray[np.bool_],
-    weights: Int64,
-    sizes: Int32,
-    defaults: Int32,
-    constant: int,
-    penalty: int,
-) -> Core:
-    """The core of queries given as arrays, laid out as in a workload."""
-    from dualquery.oracles import _compile_kernels
+class Schedule(NamedTuple):
+    """How long a part is annealed, and how hot.
 
-    arrays = _compile_kernels.compile_core(
-        attribute,
-        np.asarray(literal_start, dtype=np.int64),
-        codes,
-        np.asarray(start, dtype=np.int64),
-        terms,
-        is_parity,
-        weights,
-        sizes,
-        defaults,
-    )
-    made: Core = Core._make([*arrays[:-1], constant + int(arrays[-1]), penalty])
-    return made
+    There are at most `runs` runs. Each has `sweeps` sweeps, and cools from `hot` (a run from
+    random slots) or half of it (any other) down to `cold`. The search ends early at a value of
+    `enough`, once `agree` random runs have ended at the best value, or once `unanimous` of
+    them have while no run has ended elsewhere.
+    """
+
+    runs: int
+    sweeps: int
+    hot: float
+    cold: float
+    enough: int
+    agree: int
+    unanimous: int
 
 
 def decode(core: Core, slots: Int32, defaults: Int32) -> Int32:
@@ -141,7 +171,7 @@ def decode(core: Core, slots: Int32, defaults: Int32) -> Int32:
 
 
 def encode(core: Core, records: Sequence[npt.NDArray[np.integer]]) -> Int32:
-    """The slots of some records, one row each."""
+    """The slots of some records, one row per record."""
     rows = np.empty((len(records), core.variables), dtype=np.int32)
     for row, record in enumerate(records):
         rows[row] = core.slot_of_code[core.code_start[:-1] + record[core.attribute]]

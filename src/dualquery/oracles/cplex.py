@@ -1,4 +1,4 @@
-"""CPLEX, where the user has it installed and licensed."""
+"""The exact oracle on CPLEX, where the user has it installed and licensed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.oracles.mip import ExactOracle, Outcome, Solver
+from dualquery.oracles.exact import ExactOracle
 from dualquery.oracles.program import Floats, Program
+from dualquery.oracles.solver import Solution, Solver
 
 
-def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Outcome:
-    """The program row by row; a licence that is too small raises, and says so."""
+def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Solution:
+    """Solve a program, as `Solver` describes. A licence that is too small raises and says so.
+
+    Args:
+        program: what to solve.
+        start: a known point, with NaN for the columns that are left to the solver.
+        seconds: the time limit.
+        gap: the relative gap at which to stop; 0 proves the optimum.
+    """
     import cplex
 
     with cplex.Cplex() as model:
@@ -30,19 +38,11 @@ def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Out
             ub=program.top.tolist(),
             types=["I" if whole else "C" for whole in program.integer],
         )
-        members: list[tuple[list[int], list[float]]] = [([], []) for _ in range(program.rows)]
-        for row, entry, coefficient in zip(
-            program.row.tolist(),
-            program.entry.tolist(),
-            program.coefficient.tolist(),
-            strict=True,
-        ):
-            members[row][0].append(entry)
-            members[row][1].append(coefficient)
+        rows = program.row_entries()
         for bound, sense in ((program.lower, "G"), (program.upper, "L")):
             used = np.flatnonzero(np.isfinite(bound))
             model.linear_constraints.add(
-                lin_expr=[cplex.SparsePair(*members[row]) for row in used],
+                lin_expr=[cplex.SparsePair(*rows[row]) for row in used],
                 senses=sense * len(used),
                 rhs=bound[used].tolist(),
             )
@@ -58,9 +58,9 @@ def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Out
         model.solve()
         words = f"cplex: {model.solution.get_status_string()}"
         if not model.solution.is_primal_feasible():
-            return Outcome(None, None, words)
-        solution = np.array(model.solution.get_values())
-        return Outcome(solution, program.offset + model.solution.MIP.get_best_objective(), words)
+            return Solution(None, None, words)
+        point = np.array(model.solution.get_values())
+        return Solution(point, program.offset + model.solution.MIP.get_best_objective(), words)
 
 
 @dataclass(frozen=True)

@@ -1,42 +1,46 @@
-"""OR-Tools' CP-SAT: the solver for rounds that branch a lot."""
+"""The exact oracle on OR-Tools' CP-SAT: the best one for rounds that branch a lot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from dualquery.oracles.mip import ExactOracle, Outcome, Solver
+from dualquery.oracles.exact import ExactOracle
 from dualquery.oracles.program import Floats, Program
+from dualquery.oracles.solver import Solution, Solver
 
 
 def solve(
     program: Program, *, start: Floats, seconds: float, gap: float, workers: int = 1
-) -> Outcome:
-    """The program with whole columns throughout, which its terms' columns take anyway.
+) -> Solution:
+    """Solve a program, as `Solver` describes, with all columns whole.
 
-    Its default search fails on these problems; with every row in the relaxation
-    (linearization level 2), exactly-one constraints and the start as a hint it does not.
+    The columns of terms take whole values in any optimum, so that changes nothing. The default
+    search fails on these problems. It succeeds with every row in the relaxation (linearization
+    level 2), exactly-one constraints, and the start as a hint.
+
+    Args:
+        program: what to solve.
+        start: a known point, with NaN for the columns that are left to the solver.
+        seconds: the time limit.
+        gap: ignored; the search stops half a unit short of its bound.
+        workers: the number of threads.
     """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
     columns = [model.new_int_var(0, int(top), f"x{i}") for i, top in enumerate(program.top)]
-    members: list[list[tuple[Any, int]]] = [[] for _ in range(program.rows)]
-    for row, entry, coefficient in zip(
-        program.row, program.entry, program.coefficient, strict=True
-    ):
-        members[row].append((columns[entry], int(coefficient)))
     single = set(program.exactly_one)
-    for row, terms in enumerate(members):
-        if row in single:
-            model.add_exactly_one([variable for variable, _ in terms])
+    for number, row in enumerate(program.row_entries()):
+        members = [columns[i] for i in row.columns]
+        if number in single:
+            model.add_exactly_one(members)
             continue
-        expression = cp_model.LinearExpr.weighted_sum(
-            [variable for variable, _ in terms], [weight for _, weight in terms]
-        )
-        low, high = program.lower[row], program.upper[row]
+        expression = cp_model.LinearExpr.weighted_sum(members, row.coefficients)
+        low, high = program.lower[number], program.upper[number]
         if np.isfinite(low):
             model.add(expression >= int(low))
         if np.isfinite(high):
@@ -55,21 +59,18 @@ def solve(
     words = f"cpsat: {solver.status_name(status).lower()}"
     bound = program.offset + solver.best_objective_bound
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        solution = np.array([solver.value(column) for column in columns], dtype=float)
-        return Outcome(solution, bound, words)
-    # Out of time without a solution: what it proved so far still holds.
-    return Outcome(None, bound if status == cp_model.UNKNOWN else None, words)
+        point = np.array([solver.value(column) for column in columns], dtype=float)
+        return Solution(point, bound, words)
+    # If it ran out of time without a point, what it has proved still holds.
+    return Solution(None, bound if status == cp_model.UNKNOWN else None, words)
 
 
 @dataclass(frozen=True)
 class CpSat(ExactOracle):
-    """The tight form on CP-SAT; one worker, so that it shares a machine politely."""
+    """The tight form on CP-SAT, with one worker by default, so that others can work too."""
 
     workers: int = 1
     label: ClassVar[str] = "cpsat"
 
     def solver(self) -> Solver:
-        def run(program: Program, *, start: Floats, seconds: float, gap: float) -> Outcome:
-            return solve(program, start=start, seconds=seconds, gap=gap, workers=self.workers)
-
-        return run
+        return partial(solve, workers=self.workers)

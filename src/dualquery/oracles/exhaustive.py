@@ -16,10 +16,10 @@ from dualquery.oracles.problem import Problem
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """Try every combination of codes of the attributes the problem mentions.
+    """Try every combination of codes of the attributes that the problem mentions.
 
-    Deliberately plain: it evaluates whole records by the definition of a query and
-    shares no code with the solvers it judges.
+    It is plain on purpose. It evaluates whole records by the definition of a query, and shares
+    no code with the solvers it judges. It refuses more than `limit` records.
     """
 
     limit: int = 2_000_000
@@ -46,7 +46,7 @@ class Exhaustive:
             raise ParameterError(
                 f"oracle 'exhaustive': {count} records to try, more than limit={self.limit}"
             )
-        # Defaults come first, so that among equals the record nearest to them is kept.
+        # Defaults come first, so that ties keep them where possible.
         domains = [
             [(int(problem.defaults[a]) + step) % size for step in range(size)]
             for a, size in zip(attributes, sizes, strict=True)

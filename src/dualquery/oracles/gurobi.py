@@ -1,4 +1,4 @@
-"""Gurobi, where the user has it installed and licensed."""
+"""The exact oracle on Gurobi, where the user has it installed and licensed."""
 
 from __future__ import annotations
 
@@ -7,28 +7,33 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.oracles.mip import ExactOracle, Outcome, Solver
+from dualquery.oracles.exact import ExactOracle
 from dualquery.oracles.program import Floats, Program
+from dualquery.oracles.solver import Solution, Solver
 
 
-def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Outcome:
-    """The program as a matrix model; a licence that is too small raises, and says so."""
+def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Solution:
+    """Solve a program, as `Solver` describes. A licence that is too small raises and says so.
+
+    Args:
+        program: what to solve.
+        start: a known point, with NaN for the columns that are left to the solver.
+        seconds: the time limit.
+        gap: the relative gap at which to stop; 0 proves the optimum.
+    """
     import gurobipy
-    from scipy.sparse import csr_array
 
-    matrix = csr_array(
-        (program.coefficient, (program.row, program.entry)), shape=(program.rows, program.columns)
-    )
+    matrix = program.matrix()
     with (
         gurobipy.Env(params={"OutputFlag": 0}) as environment,
         gurobipy.Model(env=environment) as model,
     ):
         kinds = np.where(program.integer, "I", "C")
         x = model.addMVar(program.columns, lb=0.0, ub=program.top, vtype=kinds)
-        for bound, sign in ((program.lower, 1.0), (program.upper, -1.0)):
-            used = np.flatnonzero(np.isfinite(bound))
+        for limit, sign in ((program.lower, 1.0), (program.upper, -1.0)):
+            used = np.flatnonzero(np.isfinite(limit))
             if len(used):
-                model.addConstr(sign * (matrix[used] @ x) >= sign * bound[used])
+                model.addConstr(sign * (matrix[used] @ x) >= sign * limit[used])
         model.setObjective(program.objective @ x, gurobipy.GRB.MAXIMIZE)
         x.Start = np.where(np.isnan(start), gurobipy.GRB.UNDEFINED, start)
         model.Params.TimeLimit = seconds
@@ -36,9 +41,9 @@ def solve(program: Program, *, start: Floats, seconds: float, gap: float) -> Out
         model.Params.Threads = 1
         model.optimize()
         words = f"gurobi: status {model.Status}"
-        solution = np.array(x.X) if model.SolCount else None
-        bound_found = program.offset + float(model.ObjBound) if model.SolCount else None
-        return Outcome(solution, bound_found, words)
+        if not model.SolCount:
+            return Solution(None, None, words)
+        return Solution(np.array(x.X), program.offset + float(model.ObjBound), words)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Annealing, the relaxation with cuts, and an exact solver for a moment: the better of them."""
+"""Annealing, the relaxation with cuts, and an exact solver for a moment: the best of them."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import ClassVar
 
-from dualquery.oracles.mip import ExactOracle, Solver
+from dualquery.oracles import cpsat, milp
+from dualquery.oracles.exact import ExactOracle
+from dualquery.oracles.solver import Solver
 
 
 @dataclass(frozen=True)
 class Portfolio(ExactOracle):
-    """What to use to have a bound on every round without waiting for it.
+    """The oracle to use for a bound on every round without waiting long for it.
 
-    The search on parts that annealing and the relaxation leave open stops after
-    `time_limit` seconds in all; CP-SAT does it where it is installed, else HiGHS.
+    The whole call takes about `time_limit` seconds at most. The solver is CP-SAT if it is
+    installed, else HiGHS.
     """
 
     time_limit: float = 1.0
     label: ClassVar[str] = "portfolio"
 
     def solver(self) -> Solver:
-        if find_spec("ortools") is not None:
-            from dualquery.oracles.cpsat import solve as cpsat
-
-            return cpsat
-        from dualquery.oracles.highs import solve as highs
-
-        return highs
+        return milp.solve if find_spec("ortools") is None else cpsat.solve

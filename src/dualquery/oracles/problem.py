@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.constraints import Constraints
 from dualquery.errors import ParameterError
 from dualquery.queries.workload import Workload
-
-if TYPE_CHECKING:
-    from dualquery.constraints import Constraints
-    from dualquery.oracles.core import Core
-    from dualquery.oracles.reduction import Reduction
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Maximise constant + Σ_j weights[j]·[x satisfies workload[j]] over valid records x.
 
-    A negated draw of q is satisfied by 1 − q, so it counts 1 towards `constant` and −1
-    towards the weight of q; repeats add up and what cancels is dropped. The value of a
-    record is thereby the number of drawn signed queries it satisfies. Attributes that no
-    query mentions, and ties, take the codes in `defaults`.
+    The value of a record is the number of drawn signed queries that it satisfies. A negated
+    draw of q is satisfied by 1 − q, so it adds 1 to `constant` and −1 to the weight of q.
+    Repeated draws add up, and queries whose draws cancel are dropped. `draws` is the number
+    of draws. Attributes that no query mentions, and ties, take the codes in `defaults`.
     """
 
     workload: Workload
@@ -45,7 +40,17 @@ class Problem:
         defaults: npt.NDArray[np.int32] | None = None,
         constraints: Constraints | None = None,
     ) -> Self:
-        """The problem of the draws (queries[i], signs[i]), repeats included."""
+        """The problem of some draws, repeats included.
+
+        Args:
+            workload: the queries that could be drawn.
+            queries: per draw, the position of its query in the workload.
+            signs: per draw 1, or −1 if the query was drawn negated.
+            defaults: per attribute, the code it takes where nothing decides; by default the
+                schema's own.
+            constraints: what no record may have.
+        """
+        # numba takes long to import, so kernels are imported where they are first needed.
         from dualquery.oracles import _compile_kernels
 
         drawn = np.asarray(queries, dtype=np.int64)
@@ -61,19 +66,19 @@ class Problem:
             )
         if len(sides) and not np.array_equal(np.abs(sides), np.ones_like(sides)):
             raise ParameterError("Expected signs of -1 or 1")
-        chosen, weights = _compile_kernels.collect(np.sort(2 * drawn + (sides > 0)))
-        start, terms, used = _compile_kernels.gather(
-            chosen, workload.start, workload.terms, len(workload.literals)
+        distinct = _compile_kernels.collect(np.sort(2 * drawn + (sides > 0)))
+        asked = _compile_kernels.gather(
+            distinct.queries, workload.start, workload.terms, len(workload.literals)
         )
         return cls(
             Workload(
                 workload.schema,
-                workload.literals.take(used),
-                start,
-                terms,
-                workload.is_parity[chosen],
+                workload.literals.take(asked.literals),
+                asked.start,
+                asked.terms,
+                workload.is_parity[distinct.queries],
             ),
-            weights,
+            distinct.weights,
             int(np.count_nonzero(sides < 0)),
             len(drawn),
             workload.schema.defaults if defaults is None else defaults,
@@ -81,29 +86,19 @@ class Problem:
         )
 
     def value(self, record: npt.NDArray[np.integer]) -> int:
-        """The number of drawn signed queries that `record` satisfies."""
+        """The number of drawn signed queries that a record satisfies."""
         return self.constant + int(self.weights @ satisfied(self.workload, record))
 
-    def valid(self, record: npt.NDArray[np.integer]) -> bool:
-        """Whether every attribute has a code of its domain and the constraints hold."""
+    def in_domain(self, record: npt.NDArray[np.integer]) -> bool:
+        """Whether every attribute of a record has a code of its domain."""
         sizes = self.workload.schema.sizes
-        if record.shape != sizes.shape or np.any((record < 0) | (record >= sizes)):
+        return record.shape == sizes.shape and bool(np.all((record >= 0) & (record < sizes)))
+
+    def valid(self, record: npt.NDArray[np.integer]) -> bool:
+        """Whether every attribute has a code of its domain, and the constraints hold."""
+        if not self.in_domain(record):
             return False
         return self.constraints is None or bool(self.constraints.holds(record[None, :])[0])
-
-    @cached_property
-    def core(self) -> Core:
-        """The problem in the compact form the solvers share."""
-        from dualquery.oracles.core import compile_problem
-
-        return compile_problem(self)
-
-    @cached_property
-    def reduction(self) -> Reduction:
-        """The core with everything settled that can be without a search."""
-        from dualquery.oracles.reduction import reduce_core
-
-        return reduce_core(self.core)
 
 
 def satisfied(workload: Workload, record: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:

@@ -10,12 +10,14 @@ from typing import Any
 from dualquery.errors import ParameterError, UnavailableError
 from dualquery.oracles.oracle import Oracle
 
-BOTH = ("conjunction", "parity")
-
 
 @dataclass(frozen=True)
-class Entry:
-    """One oracle: where it lives, and what can be said without importing it."""
+class Registered:
+    """One oracle: where it lives, and what can be said without importing it.
+
+    `where` is "module:class" within this package. `package` is what it needs beyond the core
+    dependencies, and `extra` the extra of this package that installs it.
+    """
 
     name: str
     where: str
@@ -23,7 +25,6 @@ class Entry:
     exact: bool = False
     package: str | None = None
     extra: str | None = None
-    kinds: tuple[str, ...] = BOTH
 
     @property
     def available(self) -> bool:
@@ -36,12 +37,14 @@ class Entry:
         return f"dualquery[{self.extra}]" if self.extra else str(self.package)
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry("annealing", "annealing:Annealing", "simulated annealing on valid records (default)"),
-    Entry("portfolio", "portfolio:Portfolio", "annealing, relaxation, then an exact search"),
-    Entry("highs", "highs:Highs", "integer program in tight form on HiGHS", exact=True),
-    Entry("highs-paper", "highs:HighsPaper", "the paper's integer programs on HiGHS", exact=True),
-    Entry(
+ORACLES: tuple[Registered, ...] = (
+    Registered("annealing", "annealing:Annealing", "simulated annealing on valid records"),
+    Registered("portfolio", "portfolio:Portfolio", "annealing, relaxation, then an exact search"),
+    Registered("highs", "highs:Highs", "integer program in tight form on HiGHS", exact=True),
+    Registered(
+        "highs-paper", "highs:HighsPaper", "the paper's integer programs on HiGHS", exact=True
+    ),
+    Registered(
         "cpsat",
         "cpsat:CpSat",
         "integer program on OR-Tools' CP-SAT",
@@ -49,12 +52,14 @@ ENTRIES: tuple[Entry, ...] = (
         package="ortools",
         extra="cpsat",
     ),
-    Entry("gurobi", "gurobi:Gurobi", "integer program on Gurobi", exact=True, package="gurobipy"),
-    Entry("cplex", "cplex:Cplex", "integer program on CPLEX", exact=True, package="cplex"),
-    Entry("exhaustive", "exhaustive:Exhaustive", "tries every record; for tests", exact=True),
+    Registered(
+        "gurobi", "gurobi:Gurobi", "integer program on Gurobi", exact=True, package="gurobipy"
+    ),
+    Registered("cplex", "cplex:Cplex", "integer program on CPLEX", exact=True, package="cplex"),
+    Registered("exhaustive", "exhaustive:Exhaustive", "tries every record; for tests", exact=True),
 )
 
-_BY_NAME = {entry.name: entry for entry in ENTRIES}
+_BY_NAME = {each.name: each for each in ORACLES}
 
 
 def names() -> tuple[str, ...]:
@@ -62,7 +67,7 @@ def names() -> tuple[str, ...]:
     return tuple(_BY_NAME)
 
 
-def entry(name: str) -> Entry:
+def registered(name: str) -> Registered:
     """What is known about one oracle."""
     try:
         return _BY_NAME[name]
@@ -74,12 +79,12 @@ def entry(name: str) -> Entry:
 
 def available() -> tuple[str, ...]:
     """The names of the oracles whose packages are installed."""
-    return tuple(each.name for each in ENTRIES if each.available)
+    return tuple(each.name for each in ORACLES if each.available)
 
 
 def oracle(name: str = "annealing", **settings: Any) -> Oracle:
-    """Make an oracle; `settings` are its own (sweeps, time_limit, …)."""
-    found = entry(name)
+    """Make an oracle; `settings` are its own, such as `sweeps` or `time_limit`."""
+    found = registered(name)
     if not found.available:
         raise UnavailableError(f"oracle {name!r} needs a package: pip install {found.needs}")
     module, maker = found.where.split(":")

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dualquery.oracles.core import Core, Int32, build
+from dualquery.oracles.compile import build_core
+from dualquery.oracles.core import Core, Int32, Part, Search
 
 ENUMERATE = 4096
-"""Components with at most this many combinations of slots are solved outright."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A connected component that is left to search: its variables and its terms."""
-
-    variables: Int32
-    terms: Int32
-
-    def most(self, core: Core) -> int:
-        """Every positive term and no negative one: no assignment is worth more."""
-        return int(np.maximum(core.weight[self.terms], 0).sum())
+"""A component with at most this many combinations of slots is solved by trying them all."""
 
 
 @dataclass(frozen=True)
 class Reduction:
     """A core, what was settled of it, and the parts that were not.
 
-    `rest` is the core in which the parts live, `slots` an assignment of it in which all
-    but the parts is settled, and `settled` the value of all terms outside the parts
-    (the constant included): an optimum of the parts completes an optimum of the whole.
+    The parts live in the core `rest`. `slots` is an assignment of `rest` in which everything
+    outside the parts is settled. `settled` is the value of all terms outside the parts, the
+    constant included. An optimum of the parts completes an optimum of the whole.
     """
 
     core: Core
@@ -49,7 +36,7 @@ class Reduction:
         return slots
 
     def project(self, slots: Int32) -> Int32:
-        """The nearest slots of `rest` for slots of `core`: what was struck out goes home."""
+        """The nearest slots of `rest` for slots of `core`; a slot struck out goes home."""
         for stage in self.stages:
             slots = stage.project(slots)
         return slots
@@ -57,9 +44,11 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Stage:
-    """One pass: a core, the slots that live, and the smaller core.
+    """One pass: a core, the slots of it that live, and the smaller core `rest`.
 
-    `owners` and `peeled` are the parities that left with a variable of their own.
+    The living slots of variable v are `living[start[v]:start[v+1]]`, and `chosen[v]` is the
+    one of them that stands for the default. `parities` left the problem, each with a variable
+    of its own (`owners`).
     """
 
     core: Core
@@ -68,19 +57,21 @@ class Stage:
     chosen: Int32
     rest: Core
     owners: Int32
-    peeled: Int32
+    parities: Int32
 
     def expand(self, slots: Int32) -> Int32:
+        """Slots of `core` for slots of `rest`."""
         from dualquery.oracles.reduction import _kernels
 
         full = self.chosen.copy()
         owner = self.rest.attribute
         full[owner] = self.living[self.start[owner] + self.rest.code[slots]]
         if len(self.owners):
-            _kernels.unpeel(self.core, self.owners, self.peeled, full)
+            _kernels.unpeel(self.core, self.owners, self.parities, full)
         return full
 
     def project(self, slots: Int32) -> Int32:
+        """The nearest slots of `rest` for slots of `core`."""
         rank = np.full(len(self.core.code), -1, dtype=np.int32)
         rank[self.living] = np.arange(len(self.living))
         owner = self.rest.attribute
@@ -91,11 +82,11 @@ class Stage:
 
 
 def reduce_core(core: Core, *, fix: bool = True, enumerate_up_to: int = ENUMERATE) -> Reduction:
-    """Fix by persistency until nothing more gives, then split and solve the small parts.
+    """Fix by bounds until nothing more can be fixed, then split and solve the small parts.
 
     Both steps can be left out, to see what a solver does without them.
     """
-    from dualquery.oracles._search_kernels import enumerate_slots
+    from dualquery.oracles import _enumerate_kernels
     from dualquery.oracles.reduction import _kernels
 
     rest, stages = core, []
@@ -109,47 +100,45 @@ def reduce_core(core: Core, *, fix: bool = True, enumerate_up_to: int = ENUMERAT
     settled = rest.constant
     parts = []
     if rest.terms:
-        state = search_state(rest)
-        variable_start, by_variable, term_start, by_term = _kernels.components(rest)
-        widths = np.log(np.diff(rest.first))
-        for c in range(len(variable_start) - 1):
-            variables = by_variable[variable_start[c] : variable_start[c + 1]]
-            terms = by_term[term_start[c] : term_start[c + 1]]
-            if np.exp(widths[variables].sum()) <= enumerate_up_to + 0.5:
-                settled += int(enumerate_slots(rest, variables, terms, slots, *state))
+        search = Search.over(rest, slots)
+        groups = _kernels.components(rest)
+        log_widths = np.log(np.diff(rest.first))
+        for c in range(len(groups.variable_start) - 1):
+            part = Part(
+                groups.variables[groups.variable_start[c] : groups.variable_start[c + 1]],
+                groups.terms[groups.term_start[c] : groups.term_start[c + 1]],
+            )
+            if np.exp(log_widths[part.variables].sum()) <= enumerate_up_to + 0.5:
+                settled += int(_enumerate_kernels.enumerate_slots(rest, part, search))
             else:
-                parts.append(Part(variables, terms))
+                parts.append(part)
     return Reduction(core, rest, slots, settled, tuple(parts), tuple(stages))
 
 
-def search_state(core: Core) -> tuple[Int32, Int32, npt.NDArray[np.int64]]:
-    """Room for `miss`, `mark` and `score`."""
-    return (
-        np.zeros(core.terms, np.int32),
-        np.zeros(core.terms, np.int32),
-        np.zeros(len(core.code), np.int64),
-    )
-
-
 def _pass(core: Core) -> Stage | None:
-    from dualquery.oracles.reduction import _kernels
+    """Strike out slots; where no slot goes, peel parities; None where neither is possible."""
+    from dualquery.oracles.reduction import _fixing_kernels, _kernels
 
-    alive, is_open, term_open, odd = _kernels.persist(core)
-    owners = peeled = np.empty(0, np.int32)
-    constant = core.constant
-    if alive.all():
-        if not core.parity.any():
-            return None
-        term_open, owners, peeled = _kernels.peel(core)
+    fixing = _fixing_kernels.persist(core)
+    kept = _kernels.Kept(fixing.alive, fixing.is_open, fixing.term_open, fixing.odd)
+    living = _kernels.living_slots(core, kept.alive)
+    if not kept.alive.all():
+        owners = parities = np.empty(0, np.int32)
+        closed = int(_kernels.settled_value(core, living.chosen, kept.term_open))
+    elif not core.parity.any():
+        return None
+    else:
+        term_open, owners, parities = _kernels.peel(core)
         if not len(owners):
             return None
-        constant += int(np.maximum(core.weight[peeled], 0).sum())
-    arrays = _kernels.restrict(core, alive, is_open, term_open, odd)
-    sizes, chosen = arrays[7], arrays[9]
-    if not len(owners):
-        constant += int(_kernels.settled_value(core, chosen, term_open))
-    arguments: list[Any] = [*arrays[:9], constant, core.penalty]
-    rest = build(*arguments)
-    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    living = np.flatnonzero(alive).astype(np.int32)
-    return Stage(core, living, start, chosen, rest, owners, peeled)
+        kept = kept._replace(term_open=term_open)
+        closed = int(np.maximum(core.weight[parities], 0).sum())
+    return Stage(
+        core=core,
+        living=np.flatnonzero(kept.alive).astype(np.int32),
+        start=np.concatenate([[0], np.cumsum(living.sizes)]).astype(np.int32),
+        chosen=living.chosen,
+        rest=build_core(_kernels.open_queries(core, kept, living, core.constant + closed)),
+        owners=owners,
+        parities=parities,
+    )
