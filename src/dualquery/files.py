@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +29,26 @@ def write_whole(path: Path, text: str) -> None:
     waiting = path.with_name(f".{path.name}.{os.getpid()}")
     waiting.write_text(text, encoding="utf-8")
     waiting.replace(path)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, at any moment, and not even an earlier one's.
+
+    A file that is there keeps its mode when it is opened, so a new one takes its name. What is no
+    plain file, a pipe say, is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def write_durable(path: Path, text: str) -> None:

@@ -48,9 +48,14 @@ def evaluate(
     result = compare(release, source, asked, out_of_domain)
     typer.echo(WARNING, err=True)
     if report is not None:
+        from dualquery.errors import ParameterError
         from dualquery.evaluation_page import NOT_FOR_PUBLICATION, render_evaluation
+        from dualquery.files import write_private
 
-        report.write_text(render_evaluation(result, release.privacy), encoding="utf-8")
+        try:
+            write_private(report, render_evaluation(result, release.privacy))
+        except OSError as error:
+            raise ParameterError(f"--report {str(report)!r}: {error.strerror}") from None
         typer.echo(f"{NOT_FOR_PUBLICATION}: {report}", err=True)
     if as_json:
         typer.echo(json.dumps(result.to_dict()))

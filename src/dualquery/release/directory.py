@@ -83,7 +83,7 @@ def write_release(
         _write_files(release, scratch)
         _sync(scratch)
         ready(_digest(scratch / "release.json"))
-        scratch.chmod(0o755)
+        scratch.chmod(_usual_mode(scratch))
         if path.exists():  # the old release goes only once the new one is in its place
             path.rename(aside)
             scratch.rename(path)
@@ -101,6 +101,15 @@ def write_release(
         if held is not None:
             os.close(held)
     return path
+
+
+def _usual_mode(scratch: Path) -> int:
+    """The mode of a new directory under the user's umask, which nobody else can ask for safely."""
+    probe = scratch / "mode"
+    probe.mkdir()
+    mode = probe.stat().st_mode & 0o777
+    probe.rmdir()
+    return mode
 
 
 def sweep(path: Path) -> None:
