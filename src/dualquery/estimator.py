@@ -42,6 +42,7 @@ from dualquery.release.certificate import certify, check_alpha
 from dualquery.release.directory import check_free, write_release
 from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
+from dualquery.release.unknown import about_untouched
 from dualquery.resuming import finish, telling
 from dualquery.schema import Schema
 from dualquery.schema_files import schema_to_dict
@@ -169,6 +170,8 @@ class DualQuery:
         asked = self._workload(schema, workload)
         player = self._player(schema, len(asked))
         actions = with_probes(asked) if player is Player.MODEL else Actions.plain(asked)
+        if actions.untouched:
+            notice(about_untouched(actions.untouched, len(schema)))
         schedule = Schedule.for_schema(schema)
         with open_engine(self.engine, self.scheduler) as engine:
             if resume and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE:

@@ -75,7 +75,7 @@ def evaluate(
     asked = release.workload if workload is None else workload
     answers = count(Records.pack(source, schema, asked.literals, treatment), asked)
     truth = answers.counts / answers.rows
-    released = release.answers(workload)
+    released = release.answers(workload, unknown="default")
     independent = Independent.fit(
         source,
         schema,

@@ -138,6 +138,37 @@ def test_a_stamped_sparse_sample_is_still_a_matrix(run, tmp_path) -> None:
     assert open_table(tmp_path / "rows.npz").width == 6
 
 
+def test_what_nobody_asked_about_is_unknown(run, files, release) -> None:
+    (files / "mine.txt").write_text("smoker & sex=Male\nsmoker=0\n")
+    done = release("--workload", files / "mine.txt", "--delta", 1e-4)
+    lines = done.err.splitlines()
+    told = "warning: no query of the workload names 4 of 6 attributes: 'age', 'work class', "
+    assert lines[0].startswith(told)
+    assert release("--overwrite", "--delta", 1e-4, "--quiet").err == ""
+    release("--workload", files / "mine.txt", "--overwrite", "--quiet")
+    refused = run("answer", files / "out", "smoker", "age>=50")
+    assert refused.code == 2
+    assert refused.out == ""
+    assert refused.err.count("\n") == 1
+    assert "no query of this release names 'age'" in refused.err
+    assert "--unknown default" in refused.err
+    insisted = run("answer", files / "out", "age>=50", "--unknown", "default")
+    assert insisted.out.startswith("0.000000  ")
+    assert "unknown: no query of the release names 'age'" in insisted.err
+    figures = json.loads(
+        run("answer", files / "out", "age", "--unknown", "x", "--json").out or "{}"
+    )
+    assert figures == {}
+    asked = ("answer", files / "out", "age>=50", "--unknown", "default", "--json")
+    figures = json.loads(run(*asked).out)
+    assert figures["unknown"] == ["age"]
+    assert figures["answers"][0]["standard_error"] is None
+    done = run("sample", files / "out", "--rows", 3, "--out", files / "rows.parquet")
+    assert done.err.startswith("unknown: 4 columns hold what was declared as default")
+    kept = pq.read_schema(files / "rows.parquet").metadata[b"dualquery.unknown"]
+    assert json.loads(kept) == ["age", "work class", "rate", "grade"]
+
+
 def test_a_workload_file(files, release) -> None:
     (files / "mine.txt").write_text("smoker & sex=Male\nage>=50\nparity(smoker, sex=Male)\n")
     assert release("--workload", files / "mine.txt").code == 0

@@ -70,7 +70,7 @@ def test_no_error_is_stated_for_an_attribute_that_no_draw_names() -> None:
     made = job.fit(decode(codes, schema), schema=schema, workload=workload)
     assert made.answer_with_error("a1=0")[1] is not None
     for text in ("a0=0", "a1=0 & a5=0"):
-        assert made.answer_with_error(text)[1] is None
+        assert made.answer_with_error(text, unknown="default")[1] is None
     spread = made.standard_errors(all_marginals(schema, 1))
     silent = made.times_drawn[all_marginals(schema, 1).literals.attribute] == 0
     assert np.array_equal(np.isnan(spread), silent)

@@ -16,22 +16,36 @@ def answer(
     queries: Annotated[
         list[str], typer.Argument(metavar="QUERY…", help='Such as "sex=Female & age>=50".')
     ],
+    unknown: Annotated[
+        str,
+        typer.Option(
+            help="Attributes that no query of the release names: refuse, or answer by their "
+            "declared default."
+        ),
+    ] = "refuse",
     as_json: options.Json = False,
 ) -> None:
     """Answer queries from a release; the private table is not needed."""
     from dualquery.queries import Workload, format_query, parse
     from dualquery.release.directory import read_release
+    from dualquery.release.unknown import listed
 
     release = read_release(directory)
     parsed = [parse(text, release.schema) for text in queries]
     asked = Workload.of(parsed, release.schema)
+    values = release.answers(asked, unknown=unknown).tolist()
     found = release.standard_errors(asked)
     errors = [None] * len(parsed) if found is None else [_known(error) for error in found]
     texts = [format_query(query, release.schema) for query in parsed]
-    rows = list(zip(texts, release.answers(asked).tolist(), errors, strict=True))
+    rows = list(zip(texts, values, errors, strict=True))
     if as_json:
         answers = [{"query": t, "answer": a, "standard_error": e} for t, a, e in rows]
-        told = {"source": release.source, "stamp": release.privacy.stamp, "answers": answers}
+        told = {
+            "source": release.source,
+            "stamp": release.privacy.stamp,
+            "unknown": list(release.unknown_in(asked)),
+            "answers": answers,
+        }
         typer.echo(json.dumps(told))
         return
     for text, value, error in rows:
@@ -43,6 +57,13 @@ def answer(
         if any(error is None for _, _, error in rows):
             note += ", absent where no drawn query names an attribute"
     typer.echo(f"from the {release.source}{note}", err=True)
+    blind = release.unknown_in(asked)
+    if blind:
+        typer.echo(
+            f"unknown: no query of the release names {listed(blind)}; answers on that are what "
+            "the declared default gives",
+            err=True,
+        )
     if release.privacy.stamp:
         typer.echo(release.privacy.stamp, err=True)
 

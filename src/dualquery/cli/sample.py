@@ -25,15 +25,17 @@ def sample(
     """Write synthetic rows in the schema of the release."""
     from dualquery.errors import ReleaseError
     from dualquery.frames import write_table
-    from dualquery.release import stamps
     from dualquery.release.directory import read_release
+    from dualquery.release.unknown import about_sample
 
     if out.exists() and not overwrite:
         raise ReleaseError(f"{str(out)!r} exists; choose another name or pass --overwrite")
     release = read_release(directory)
     stamp = release.privacy.stamp
-    write_table(release.sample(rows, where=where, seed=seed), out, stamps.notes(stamp))
+    write_table(release.sample(rows, where=where, seed=seed), out, release.file_notes)
     typer.echo(f"{rows} rows from the {release.source} in {out}")
     if stamp:
         csv = ".csv" in out.suffixes
         typer.echo(f"{stamp} (a csv file cannot carry this stamp)" if csv else stamp, err=True)
+    if release.unknown:
+        typer.echo(about_sample(release.unknown), err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,18 @@ class Actions:
         # A single query is always named; log1p(−1) would say so with a warning.
         missed = np.exp(samples * np.log1p(-np.minimum(share, 1.0 - 1e-12)))
         return float(np.sum(1.0 - missed))
+
+    @cached_property
+    def named(self) -> npt.NDArray[np.bool_]:
+        """Per attribute, whether any query here names it."""
+        found = np.zeros(len(self.queries.schema), dtype=bool)
+        found[self.queries.literals.attribute[self.queries.terms >> 1]] = True
+        return found
+
+    @property
+    def untouched(self) -> tuple[str, ...]:
+        """The attributes that no query names."""
+        return tuple(self.queries.schema.names[a] for a in np.flatnonzero(~self.named))
 
     @property
     def workload(self) -> Workload:

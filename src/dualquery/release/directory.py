@@ -190,7 +190,7 @@ def _write_files(release: Release, folder: Path) -> None:
     write_table(
         records_table(records, release.schema),
         folder / "records.parquet",
-        stamps.notes(release.privacy.stamp),
+        release.file_notes,
     )
     (folder / "report.html").write_text(render_page(release), encoding="utf-8")
     content = _description(release, folder)

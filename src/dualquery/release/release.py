@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.errors import ParameterError, ReleaseError
+from dualquery.errors import ParameterError, QueryError, ReleaseError
 from dualquery.frames import FrameStyle, decode
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
@@ -21,6 +22,8 @@ from dualquery.queries.query import Query
 from dualquery.queries.workload import Workload
 from dualquery.refit.errors import ErrorTable
 from dualquery.refit.mixture import Mixture
+from dualquery.release import stamps
+from dualquery.release.unknown import Unknown, listed
 from dualquery.schema import Schema
 from dualquery.transcript import Transcript
 
@@ -62,12 +65,37 @@ class Release:
             raise ReleaseError("this game was played by a model; it has no records")
         return records
 
-    def answer(self, query: str | Query) -> float:
-        """The released answer to one query: the share of the population that satisfies it."""
-        parsed = parse(query, self.schema) if isinstance(query, str) else query
-        return float(self.answers(Workload.of([parsed], self.schema))[0])
+    @cached_property
+    def unknown(self) -> tuple[str, ...]:
+        """The attributes that no query of the release names: it knows nothing about them."""
+        return self.actions.untouched
 
-    def answer_with_error(self, query: str | Query) -> tuple[float, float | None]:
+    @property
+    def file_notes(self) -> dict[str, str]:
+        """What files made of this release say about themselves, where their format has a place."""
+        return {
+            **stamps.notes(self.privacy.stamp),
+            **({"unknown": json.dumps(self.unknown)} if self.unknown else {}),
+        }
+
+    def unknown_in(self, workload: Workload) -> tuple[str, ...]:
+        """The attributes named by a workload of which the release knows nothing."""
+        named = np.unique(workload.literals.attribute[workload.terms >> 1])
+        return tuple(self.schema.names[a] for a in named if not self.actions.named[a])
+
+    def answer(self, query: str | Query, *, unknown: str = "refuse") -> float:
+        """The released answer to one query: the share of the population that satisfies it.
+
+        A query on an attribute that no query of the release names is refused. With
+        `unknown="default"` the answer is what the attribute's declared default gives; it is not
+        knowledge.
+        """
+        parsed = parse(query, self.schema) if isinstance(query, str) else query
+        return float(self.answers(Workload.of([parsed], self.schema), unknown=unknown)[0])
+
+    def answer_with_error(
+        self, query: str | Query, *, unknown: str = "refuse"
+    ) -> tuple[float, float | None]:
         """An answer and its standard error, where the release knows one.
 
         About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`. There
@@ -75,8 +103,8 @@ class Release:
         """
         parsed = parse(query, self.schema) if isinstance(query, str) else query
         asked = Workload.of([parsed], self.schema)
+        answer = float(self.answers(asked, unknown=unknown)[0])
         errors = self.standard_errors(asked)
-        answer = float(self.answers(asked)[0])
         return answer, None if errors is None or np.isnan(errors[0]) else float(errors[0])
 
     def standard_errors(self, workload: Workload) -> npt.NDArray[np.float64] | None:
@@ -87,7 +115,7 @@ class Release:
         """
         if self.errors is None:
             return None
-        errors = self.errors.of_answers(workload, self.answers(workload))
+        errors = self.errors.of_answers(workload, self.answers(workload, unknown="default"))
         undrawn = self.times_drawn[workload.literals.attribute] == 0
         blind = np.logical_or.reduceat(undrawn[workload.terms >> 1], workload.start[:-1])
         return np.where(blind, np.nan, errors)
@@ -100,12 +128,28 @@ class Release:
         named = workload.literals.attribute[workload.terms >> 1]
         return np.bincount(named, minlength=len(self.schema))
 
-    def answers(self, workload: Workload | None = None) -> npt.NDArray[np.float64]:
-        """The released answers to a workload; without one, to the release's own."""
+    def answers(
+        self, workload: Workload | None = None, *, unknown: str = "refuse"
+    ) -> npt.NDArray[np.float64]:
+        """The released answers to a workload; without one, to the release's own.
+
+        `unknown` is for queries on attributes that no query of the release names, as in `answer`.
+        """
         asked = self.workload if workload is None else workload
+        if Unknown.parse(unknown) is Unknown.REFUSE and workload is not None:
+            self._refuse_unknown(workload)
         if self.model is not None:
             return self.model.answers(asked)
         return mean_answers(asked, self.records)
+
+    def _refuse_unknown(self, workload: Workload) -> None:
+        names = self.unknown_in(workload)
+        if names:
+            raise QueryError(
+                f"unknown: no query of this release names {listed(names)}, so it knows nothing "
+                "about that; to insist on what the declared default gives, say unknown=default "
+                "(--unknown default)"
+            )
 
     def sample(
         self, rows: int, *, where: str | Query | None = None, seed: int | None = None
@@ -117,7 +161,7 @@ class Release:
 
         They are drawn from the model, or with replacement from the game's records; a numeric cell
         is uniform in its bin. `where` keeps to rows that satisfy a query. The seed fixes this
-        sampling only, which needs no privacy.
+        sampling only, which needs no privacy. Columns in `unknown` hold their declared default.
         """
         generator = np.random.default_rng(seed)
         codes = self.sample_codes(rows, generator, where)
@@ -130,6 +174,8 @@ class Release:
         if rows < 1:
             raise ParameterError(f"rows = {rows}; expected at least 1")
         condition = parse(where, self.schema) if isinstance(where, str) else where
+        if condition is not None:
+            self._refuse_unknown(Workload.of([condition], self.schema))
         if self.model is not None:
             model = self.model if condition is None else self.model.given(condition)
             return model.sample(rows, generator)
@@ -157,6 +203,7 @@ class Release:
             "parameters": self.parameters,
             "source": self.source,
             "certificate": self.certificate,
+            "unknown": list(self.unknown),
         }
 
     def __repr__(self) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.release.unknown import MOST_NAMES
 from dualquery.report.charts import Axes, bars, heat
 from dualquery.report.payload import code_labels
 from dualquery.report.source import Source, joint, most_drawn, shares
@@ -31,7 +33,8 @@ def distributions(release: Release, source: Source) -> str:
     """One-way charts, an overview where the table is wide, and the strongest pairs."""
     schema = release.schema
     wide = len(schema) > MOST_ATTRIBUTES
-    shown = [int(a) for a in most_drawn(release)[:MOST_ATTRIBUTES]] if wide else range(len(schema))
+    ordered = most_drawn(release)[:MOST_ATTRIBUTES] if wide else range(len(schema))
+    shown = [int(a) for a in ordered if release.actions.named[a]]
     many = [a for a in shown if not schema.attributes[a].is_binary]
     binary = [a for a in shown if schema.attributes[a].is_binary]
     charts = [_one_way(release, source, attribute) for attribute in many]
@@ -41,6 +44,15 @@ def distributions(release: Release, source: Source) -> str:
         title = "0/1 columns: share of 1"
         charts.append(bars(title, names, ones))
     parts = []
+    if release.unknown:
+        few = ", ".join(f"<code>{escape(name)}</code>" for name in release.unknown[:MOST_NAMES])
+        rest = len(release.unknown) - MOST_NAMES
+        more = f" and {rest:,} more" if rest > 0 else ""
+        parts.append(
+            f"<p>Unknown: {few}{more}. No query of this release names them, so it knows nothing "
+            "about them. There is no chart of them; in synthetic rows they hold what was declared "
+            "as their default.</p>"
+        )
     if wide:
         parts.append(
             f"<p>The {len(shown)} attributes that the draws named most often, of "
@@ -74,7 +86,11 @@ def _one_way(release: Release, source: Source, position: int) -> str:
 def _overview(release: Release, source: Source) -> str:
     """Of a wide table: how many 0/1 columns are how common."""
     schema = release.schema
-    binary = [a for a, attribute in enumerate(schema.attributes) if attribute.is_binary]
+    binary = [
+        a
+        for a, attribute in enumerate(schema.attributes)
+        if attribute.is_binary and release.actions.named[a]
+    ]
     if len(binary) < 2:
         return ""
     ones = np.array([shares(source, a)[1] for a in binary])

@@ -35,6 +35,7 @@ def payload(release: Release, source: Source) -> dict[str, Any]:
         "components": len(source.weights),
         "weights": _text(source.weights.astype("<f8").tobytes()),
         "data": _text(b"".join(source.pack(a) for a in covered)),
+        "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
         "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
         "examples": _examples([attributes[a] for a in covered], drawn),
         "rows": release.privacy.rows if names_rows else None,

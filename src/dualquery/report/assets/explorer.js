@@ -3,6 +3,8 @@
 (() => {
   const MOST_OPTIONS = 50, MOST_BARS = 40, MANY_VALUES = 16;
   const UNDRAWN = "No drawn query named this attribute: what is shown about it is not knowledge.";
+  const unknownText = (position) => `Unknown: no query of this release names ` +
+    `${attributes[position].name}, so it knows nothing about it.`;
   const byId = (id) => document.getElementById(id);
   const model = new dualquery.Model(JSON.parse(byId("release-data").textContent));
   const attributes = model.attributes;
@@ -188,7 +190,8 @@
       values.setAttribute("role", "group");
       values.setAttribute("aria-label", `Values of ${attribute.name}`);
     }
-    const note = model.drawn(condition.attribute) ? "" : UNDRAWN;
+    const note = !model.known(condition.attribute) ? unknownText(condition.attribute)
+      : model.drawn(condition.attribute) ? "" : UNDRAWN;
     return make("fieldset", {className: "condition"}, make("legend", {}, attribute.name),
       make("div", {className: "side"}, side, remove), tools, values,
       make("p", {className: "hint"}, note));
@@ -236,11 +239,27 @@
           `${percent(Math.min(1, share + 1.96 * error))}`;
     byId("query").value = asked ? dualquery.formatQuery(query, attributes) : "";
     byId("copied").textContent = "";
-    draw(query, asked);
+    const blind = query.literals.find((literal) => !model.known(literal.attribute));
+    if (blind) {
+      byId("answer").textContent = "unknown";
+      byId("answer").dataset.answer = "";
+      byId("answer").dataset.error = "null";
+      byId("answer-exact").textContent = unknownText(blind.attribute);
+      byId("answer-interval").textContent = "";
+    }
+    draw(query, asked, blind);
   }
 
-  function draw(query, asked) {
+  function draw(query, asked, blind) {
     const attribute = attributes[further];
+    if (blind || !model.known(further)) {
+      byId("further-head").hidden = true;
+      byId("further-caption").replaceChildren("Distribution of ",
+        make("strong", {}, attribute.name));
+      byId("further-body").replaceChildren(make("tr", {}, make("td", {},
+        unknownText(blind ? blind.attribute : further))));
+      return;
+    }
     const overall = model.distribution(further, {kind: "conjunction", literals: []});
     const given = model.distribution(further, query);
     const body = byId("further-body");

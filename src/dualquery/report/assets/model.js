@@ -42,10 +42,16 @@ const dualquery = (() => {
       this.uncertainty = payload.uncertainty;
       this.examples = payload.examples;
       this.drawnBits = bytesOf(payload.drawn);
+      this.knownBits = bytesOf(payload.known);
       this.offsets = new Float64Array(this.attributes.length + 1);
       this.attributes.forEach((attribute, i) => {
         this.offsets[i + 1] = this.offsets[i] + this.packedSize(attribute.size);
       });
+    }
+
+    // Whether any query of the release names the attribute; if none does, nothing is known.
+    known(position) {
+      return ((this.knownBits[position >> 3] >> (position & 7)) & 1) === 1;
     }
 
     // Whether any drawn query named the attribute; of others the release knows nothing.
