@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from dualquery._compile import njit
 
 
 def _popcount(typing_context: Any, word: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from dualquery._compile import njit
 from dualquery.oracles._kernels import lists, load, move, next_random
 from dualquery.oracles.core import Core, Int8, Int32, Int64, Part, Schedule, Search
 
@@ -13,7 +13,7 @@ EXPONENTIAL = -np.log((np.arange(4096) + 0.5) / 4096)
 GUMBEL = -np.log(EXPONENTIAL)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def anneal(
     core: Core, part: Part, schedule: Schedule, starts: Int32, seed: int, search: Search
 ) -> int:
@@ -73,7 +73,7 @@ def anneal(
     return best_value
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def scatter(first: Int32, variables: Int32, slot: Int32, random: np.uint64) -> np.uint64:
     """Put every variable into a random slot; return the state of the generator.
 
@@ -90,7 +90,7 @@ def scatter(first: Int32, variables: Int32, slot: Int32, random: np.uint64) -> n
     return random
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def cool(
     core: Core, variables: Int32, schedule: Schedule, heat: float, search: Search, random: np.uint64
 ) -> tuple[int, np.uint64]:
@@ -120,7 +120,7 @@ def cool(
     return total, random
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def sweep(
     core: Core, variables: Int32, heat: float, search: Search, random: np.uint64
 ) -> tuple[int, bool, np.uint64]:
@@ -155,7 +155,7 @@ def sweep(
     return total, moved, random
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def best_slot(score: Int64, begin: int, end: int, now: int) -> int:
     """The slot with the best score; on ties the present one, else the first.
 
@@ -172,7 +172,7 @@ def best_slot(score: Int64, begin: int, end: int, now: int) -> int:
     return to
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def metropolis(
     score: Int64, other: int, now: int, heat: float, random: np.uint64
 ) -> tuple[int, np.uint64]:
@@ -203,7 +203,7 @@ def metropolis(
     return to, random
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def gibbs(
     score: Int64, begin: int, end: int, heat: float, random: np.uint64
 ) -> tuple[int, np.uint64]:
@@ -233,7 +233,7 @@ def gibbs(
     return to, random
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def cross(core: Core, variables: Int32, other: Int32, search: Search) -> int:
     """Take from another assignment whatever is better there; return the gain.
 
@@ -274,7 +274,7 @@ def cross(core: Core, variables: Int32, other: Int32, search: Search) -> int:
     return total
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def walk_towards(core: Core, variables: Int32, other: Int32, search: Search) -> int:
     """Move variables to their slots in `other` until every such move loses; return the gain.
 
@@ -298,7 +298,7 @@ def walk_towards(core: Core, variables: Int32, other: Int32, search: Search) -> 
     return total
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def switch_group(
     core: Core,
     root: int,
@@ -360,7 +360,7 @@ def switch_group(
     return gain, count
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def fails_anyway(core: Core, j: int, apart: Int8, slot: Int32) -> bool:
     """Whether a conjunction fails because of a variable on which both assignments agree.
 

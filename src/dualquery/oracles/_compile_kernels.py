@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from dualquery._compile import njit
 from dualquery.oracles.core import Core, Int8, Int32, Int64, WeightedQueries
 
 
@@ -86,7 +86,7 @@ class ShortCuts(NamedTuple):
     slot_occurrence: Int32
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def collect(signed: Int64) -> Collected:
     """Sum the signs of equal queries, and leave out what cancels.
 
@@ -107,7 +107,7 @@ def collect(signed: Int64) -> Collected:
     return Collected(queries[:kept].copy(), weights[:kept].copy())
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def gather(chosen: Int64, start: Int64, terms: Int32, literals: int) -> Gathered:
     """Take some queries out of a workload, and number the literals they use afresh.
 
@@ -141,7 +141,7 @@ def gather(chosen: Int64, start: Int64, terms: Int32, literals: int) -> Gathered
     return Gathered(out_start, out, used[:found].copy())
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def build_core(queries: WeightedQueries) -> Core:
     """The core of weighted queries, section by section."""
     variables = find_variables(queries)
@@ -175,7 +175,7 @@ def build_core(queries: WeightedQueries) -> Core:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def find_variables(queries: WeightedQueries) -> Variables:
     """Make a variable of each attribute that a literal mentions."""
     attribute, sizes = queries.attribute, queries.sizes
@@ -193,7 +193,7 @@ def find_variables(queries: WeightedQueries) -> Variables:
     return Variables(found[:count].copy(), of_attribute, code_start)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def separate_codes(queries: WeightedQueries, variables: Variables) -> Classes:
     """Put codes that no literal separates into one class, by partition refinement.
 
@@ -243,7 +243,7 @@ def separate_codes(queries: WeightedQueries, variables: Variables) -> Classes:
     return Classes(of_code, count)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def number_slots(queries: WeightedQueries, variables: Variables, classes: Classes) -> Slots:
     """Number the classes of each variable in the order of their smallest codes."""
     defaults, attribute, code_start = queries.defaults, variables.attribute, variables.code_start
@@ -278,7 +278,7 @@ def number_slots(queries: WeightedQueries, variables: Variables, classes: Classe
     return Slots(first, code, home, of_code)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def list_slots(queries: WeightedQueries, variables: Variables, slots: Slots) -> Lists:
     """List the slots of each literal or those of its complement, whichever are fewer.
 
@@ -327,7 +327,7 @@ def list_slots(queries: WeightedQueries, variables: Variables, slots: Slots) -> 
     return Lists(variable, start, slot, turned)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def keep_terms(queries: WeightedQueries, lists: Lists) -> Terms:
     """Turn queries into terms, without the literals that are constant.
 
@@ -399,7 +399,7 @@ def keep_terms(queries: WeightedQueries, lists: Lists) -> Terms:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def find_short_cuts(literal: Int32, lists: Lists, slots: int) -> ShortCuts:
     """What a search reads most often, so that it need not go through the literal."""
     list_variable, list_start, list_slot = lists.variable, lists.start, lists.slot

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from dualquery._compile import njit
 from dualquery.oracles._kernels import load, move
 from dualquery.oracles.core import Core, Part, Search
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def enumerate_slots(core: Core, part: Part, search: Search) -> int:
     """Try all slots of a few variables; leave the best ones in the search, return their value.
 

@@ -7,13 +7,13 @@ the work itself.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from dualquery._compile import njit
 from dualquery.oracles.core import Core, Int8, Int32, Int64, Part, Search
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def next_random(state: np.uint64) -> np.uint64:
     """One step of Marsaglia's xorshift; the new state is the random number.
 
@@ -25,7 +25,7 @@ def next_random(state: np.uint64) -> np.uint64:
     return state
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def add_score(
     flag: Int8,
     single: Int32,
@@ -54,7 +54,7 @@ def add_score(
         score[literal_slot[i]] += amount
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def lists(
     single: Int32, literal: Int32, literal_start: Int32, literal_slot: Int32, o: int, at: int
 ) -> bool:
@@ -74,7 +74,7 @@ def lists(
     return found
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def load(core: Core, part: Part, search: Search) -> int:
     """Bring a search up to date with its slots on one part; return the value of the terms."""
     slot, miss, mark, score = search.slot, search.miss, search.mark, search.score
@@ -120,7 +120,7 @@ def load(core: Core, part: Part, search: Search) -> int:
     return value
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def move(core: Core, search: Search, v: int, to: int) -> None:
     """Put a variable into another of its slots.
 
@@ -179,7 +179,7 @@ def move(core: Core, search: Search, v: int, to: int) -> None:
                 add_score(flag, single, literal, literal_start, literal_slot, p, w, score)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def descend(core: Core, variables: Int32, search: Search) -> int:
     """Make the best move of each variable until none gains; ties go home. Return the gain.
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from dualquery._compile import njit
 from dualquery.oracles._kernels import lists
 from dualquery.oracles.core import Core, Int8, Int32, Part
 
 Words = npt.NDArray[np.uint64]
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def has_bit(row: Words, bit: int) -> bool:
     """Whether a bit of a packed row is set."""
     return bool((row[bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1))
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def eliminate(core: Core, part: Part, slot: Int32) -> int:
     """Set variables with two slots so that many heavy parities come out right.
 
@@ -70,7 +70,7 @@ def eliminate(core: Core, part: Part, slot: Int32) -> int:
     return rank
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def write_equation(core: Core, j: int, place: Int32, slot: Int32, row: Words) -> int:
     """Write a term as an equation: the sum of the bits in `row` equals the result.
 
@@ -99,7 +99,7 @@ def write_equation(core: Core, j: int, place: Int32, slot: Int32, row: Words) ->
     return value
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def lowest_bit(row: Words) -> int:
     """The first bit that is set in a packed row, or −1."""
     for i in range(len(row)):
@@ -111,7 +111,7 @@ def lowest_bit(row: Words) -> int:
     return -1
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def solve_backwards(
     first: Int32, rows: Words, pivot: Int32, right: Int8, owner: Int32, slot: Int32
 ) -> None:

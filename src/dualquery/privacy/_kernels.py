@@ -7,23 +7,23 @@ bit, so every machine gets the same buckets.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery._compile import njit
 from dualquery.privacy.shards import BUCKETS, CLIP
 
 _LOG2_E = 1.4426950408889634
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def _bucket(fall: float) -> int:
     """b with 2^{−b−1} < exp(fall) ≤ 2^{−b}, for fall ≤ 0 (up to rounding at the borders)."""
     # No fall is positive; were one, this would still stay inside the table.
     return int(-_LOG2_E * max(min(fall, 0.0), CLIP))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def exponents(
     counts: NDArray[np.int64],
     answers: NDArray[np.float64],
@@ -44,7 +44,7 @@ def exponents(
         out[query] = temperature * (score + (0.5 - answer))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def largest(exponents: NDArray[np.float64], offsets: NDArray[np.float64]) -> float:
     """The largest exponent of all actions, offsets included; NaN where any of them is."""
     top: float = -np.inf
@@ -57,7 +57,7 @@ def largest(exponents: NDArray[np.float64], offsets: NDArray[np.float64]) -> flo
     return top
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def tally(
     exponents: NDArray[np.float64],
     offsets: NDArray[np.float64],
@@ -82,7 +82,7 @@ def tally(
             totals[bucket] += plain[bucket]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def find(
     exponents: NDArray[np.float64],
     offsets: NDArray[np.float64],

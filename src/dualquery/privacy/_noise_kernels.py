@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from dualquery._compile import njit
 
 Array = Any
 
@@ -28,7 +29,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def _take(words: Array, at: int, bits: int) -> Any:
     """The next `bits` bits, at most 63, as an integer, and the position after them."""
     if at + bits > 64 * words.size:
@@ -41,7 +42,7 @@ def _take(words: Array, at: int, bits: int) -> Any:
     return np.int64(value), at + bits
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def _below(words: Array, at: int, bound: int, bits: int) -> Any:
     """A uniform integer below `bound`, which has 2^{bits−1} < bound ≤ 2^bits; at 1, no bits."""
     if bits == 0:
@@ -52,7 +53,7 @@ def _below(words: Array, at: int, bound: int, bits: int) -> Any:
     return value, at
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def _length(bound: int) -> int:
     """The number of bits of bound − 1, for small bounds."""
     bits = 0
@@ -61,14 +62,14 @@ def _length(bound: int) -> int:
     return bits
 
 
-@numba.njit
+@njit()
 def _one_in(words: Array, at: int, bound: int) -> Any:
     """True with probability 1/bound."""
     value, at = _below(words, at, bound, _length(bound))
     return value == 0 and at < SPENT, at
 
 
-@numba.njit
+@njit()
 def _exp_half(words: Array, at: int) -> Any:
     """True with probability exp(−1/2): an even number of successes of chance 1/2, 1/4, 1/6, …"""
     n = 1
@@ -79,7 +80,7 @@ def _exp_half(words: Array, at: int) -> Any:
     return (n & 1) == 1, at
 
 
-@numba.njit
+@njit()
 def _smaller(words: Array, at: int, digits: Array, depth: int, width: int) -> Any:
     """Whether a fresh uniform number is below x; reveals digits of x as they are needed."""
     place = 0
@@ -93,7 +94,7 @@ def _smaller(words: Array, at: int, digits: Array, depth: int, width: int) -> An
         place += 1
 
 
-@numba.njit
+@njit()
 def _accept(words: Array, at: int, digits: Array, depth: int, width: int, whole: int) -> Any:
     """True with probability exp(−x·(2k + x)/(2k + 2)), k the whole part."""
     n = 1
@@ -116,7 +117,7 @@ def _accept(words: Array, at: int, digits: Array, depth: int, width: int, whole:
     return (n & 1) == 1, at, depth
 
 
-@numba.njit
+@njit()
 def _normal(words: Array, at: int, digits: Array, width: int) -> Any:
     """The whole part of |N|, the position, and how many digits of its fraction are known."""
     while True:
@@ -144,7 +145,7 @@ def _normal(words: Array, at: int, digits: Array, width: int) -> Any:
             return whole, at, depth
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def _product(a: Any, b: Any) -> Any:
     """The high and the low word of a·b."""
     a_high, a_low = a >> _HALF, a & _LOW
@@ -155,7 +156,7 @@ def _product(a: Any, b: Any) -> Any:
     return a_high * b_high + (first >> _HALF) + (second >> _HALF), a * b
 
 
-@numba.njit
+@njit()
 def _round(
     words: Array, at: int, digits: Array, depth: int, width: int, whole: int,
     mantissa: Any, shift: int,
@@ -213,7 +214,7 @@ def _round(
         place += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def rounded_gaussian(
     words: Array, at: int, digits: Array, width: int, mantissa: Any, shift: int,
     out: Array, done: int,
@@ -234,7 +235,7 @@ def rounded_gaussian(
     return done, at
 
 
-@numba.njit
+@njit()
 def _exp_minus(words: Array, at: int, numerator: int, denominator: int, bits: int) -> Any:
     """True with probability exp(−numerator/denominator), for a fraction in [0, 1]."""
     n = 1
@@ -250,7 +251,7 @@ def _exp_minus(words: Array, at: int, numerator: int, denominator: int, bits: in
     return (n & 1) == 1, at
 
 
-@numba.njit
+@njit()
 def _exp_one(words: Array, at: int) -> Any:
     """True with probability exp(−1): an even number of successes of chance 1, 1/2, 1/3, …"""
     n = 2
@@ -261,7 +262,7 @@ def _exp_one(words: Array, at: int) -> Any:
     return (n & 1) == 1, at
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def discrete_laplace(
     words: Array, at: int, numerator: int, denominator: int, out: Array, done: int
 ) -> Any:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dualquery._compile import njit
 from dualquery._kernels import popcount
 
 CHUNK = 4096

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from dualquery._compile import njit
 
 _compiled = njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 

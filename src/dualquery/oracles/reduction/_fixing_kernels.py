@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from dualquery._compile import njit
 from dualquery.oracles.core import Core, Int8, Int32, Int64
 
 
@@ -39,7 +39,7 @@ class Waiting(NamedTuple):
     ends: Int64
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def persist(core: Core) -> Fixing:
     """Strike out every slot that another slot of its variable beats whatever the rest does.
 
@@ -65,7 +65,7 @@ def persist(core: Core) -> Fixing:
     return fixing
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def everything_open(core: Core) -> Fixing:
     """The beginning: every slot lives, and every occurrence may hold or fail."""
     first, term_start, literal = core.first, core.term_start, core.literal
@@ -90,7 +90,7 @@ def everything_open(core: Core) -> Fixing:
     return fixing
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def credit_term(core: Core, fixing: Fixing, j: int, sign: int) -> None:
     """Add to the slots, or take from them again, what the open occurrences of a term can gain.
 
@@ -119,7 +119,7 @@ def credit_term(core: Core, fixing: Fixing, j: int, sign: int) -> None:
             high[literal_slot[i]] += sign * most
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def gain_range(w: int, parity: int, flag: int, open_count: int, odd: int) -> tuple[int, int]:
     """The least and the most that a slot gains by being on the list of an occurrence.
 
@@ -141,7 +141,7 @@ def gain_range(w: int, parity: int, flag: int, open_count: int, odd: int) -> tup
     return least, most
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def take(waiting: Waiting) -> int:
     """Take the first variable out of the ring."""
     ring, waits, ends = waiting.ring, waiting.waits, waiting.ends
@@ -152,7 +152,7 @@ def take(waiting: Waiting) -> int:
     return int(v)
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def strike(core: Core, fixing: Fixing, v: int, decided: Int32) -> int:
     """Strike out the slots of a variable that are beaten.
 
@@ -189,7 +189,7 @@ def strike(core: Core, fixing: Fixing, v: int, decided: Int32) -> int:
     return found
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def strongest(core: Core, fixing: Fixing, v: int) -> int:
     """The living slot of a variable that gains most in the worst case.
 
@@ -209,7 +209,7 @@ def strongest(core: Core, fixing: Fixing, v: int) -> int:
     return best
 
 
-@numba.njit(cache=True, forceinline=True)
+@njit(cache=True, forceinline=True)
 def decide(core: Core, fixing: Fixing, o: int, waiting: Waiting) -> None:
     """Close an occurrence that now always holds, or always fails.
 

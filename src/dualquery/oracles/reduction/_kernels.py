@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from dualquery._compile import njit
 from dualquery.oracles._kernels import lists
 from dualquery.oracles.core import Core, Int8, Int32, WeightedQueries
 
@@ -63,7 +63,7 @@ class Groups(NamedTuple):
     terms: Int32
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def peel(core: Core) -> Peeled:
     """Peel off parities that a variable of their own can always set right.
 
@@ -117,7 +117,7 @@ def peel(core: Core) -> Peeled:
     return Peeled(term_open, owners[:found].copy(), peeled[:found].copy())
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def unpeel(core: Core, owners: Int32, parities: Int32, slot: Int32) -> None:
     """Set each peeled parity right by its own variable, the last peeled first.
 
@@ -148,7 +148,7 @@ def unpeel(core: Core, owners: Int32, parities: Int32, slot: Int32) -> None:
                 break
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def living_slots(core: Core, alive: Int8) -> Living:
     """Number the living slots of each variable from 0, in their order."""
     first, home = core.first, core.home
@@ -168,7 +168,7 @@ def living_slots(core: Core, alive: Int8) -> Living:
     return Living(sizes, chosen, defaults, rank)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def count_open(core: Core, kept: Kept) -> Counted:
     """Count what is open, so that the arrays for it can be made."""
     is_open, term_open = kept.is_open, kept.term_open
@@ -193,7 +193,7 @@ def count_open(core: Core, kept: Kept) -> Counted:
     return Counted(terms, uses, literals, listed, number)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def open_queries(core: Core, kept: Kept, living: Living, constant: int) -> WeightedQueries:
     """What is open, as queries over the living slots: slots become codes.
 
@@ -258,7 +258,7 @@ def open_queries(core: Core, kept: Kept, living: Living, constant: int) -> Weigh
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def settled_value(core: Core, slot: Int32, term_open: Int8) -> int:
     """The value of the terms that are closed; it is the same for all living slots."""
     term_start, weight, parity, flag = core.term_start, core.weight, core.parity, core.flag
@@ -281,7 +281,7 @@ def settled_value(core: Core, slot: Int32, term_open: Int8) -> int:
     return total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def components(core: Core) -> Groups:
     """Group what terms connect; components are in the order of their smallest variables."""
     owner, begins = core.variable, core.term_start
@@ -316,7 +316,7 @@ def components(core: Core) -> Groups:
     return Groups(variable_start, by_variable, term_start, by_term)
 
 
-@numba.njit(inline="always")
+@njit(inline="always")
 def find_root(parent: Int32, v: int) -> int:
     """The root of a variable's tree; the way there is halved for the next time."""
     root = v
@@ -326,7 +326,7 @@ def find_root(parent: Int32, v: int) -> int:
     return root
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def sort_by_label(label: Int32, labels: int) -> tuple[Int32, Int32]:
     """Positions by label, rising within each, and where each label starts."""
     start = np.zeros(labels + 1, np.int32)

@@ -1,0 +1,86 @@
+"""Compiled kernels are never older than the sources they are made from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dualquery
+from dualquery import _compile
+
+PACKAGE = Path(dualquery.__file__).parent
+
+SCRIPT = """
+import numpy as np
+from dualquery.privacy import shards
+shard = shards.Shard(4)
+shard.score(np.array([0, 0, 0, 500]), np.zeros(4), 1000.0, size=500, reference=500)
+from dualquery._compile import cache_directory
+print(shard.tally(shard.largest()).nonzero()[0].tolist())
+print(cache_directory())
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    ignore = shutil.ignore_patterns("__pycache__", "assets")
+    shutil.copytree(PACKAGE, tmp_path / "dualquery", ignore=ignore)
+    return tmp_path
+
+
+def run(folder: Path, script: str = SCRIPT, **more: str) -> list[str]:
+    environment = {**os.environ, "PYTHONPATH": str(folder), **more}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
+    return done.stdout.splitlines()
+
+
+def test_a_constant_of_another_file_is_seen(copy: Path) -> None:
+    """`CLIP` stands in shards.py; the kernel that reads it stands in _kernels.py."""
+    first, where = run(copy)
+    assert run(copy)[0] == first
+    shards = copy / "dualquery" / "privacy" / "shards.py"
+    text = shards.read_text(encoding="utf-8")
+    assert "\nCLIP = -600.0\n" in text
+    shards.write_text(text.replace("\nCLIP = -600.0\n", "\nCLIP = -100.0\n"), encoding="utf-8")
+    second, elsewhere = run(copy)
+    assert second != first
+    assert elsewhere != where
+    assert Path(where).parent == copy / "dualquery" / "__pycache__"
+    assert any(Path(elsewhere).rglob("*.nbi"))
+
+
+def test_the_sources_are_all_that_kernels_are_made_from() -> None:
+    found = {path.relative_to(PACKAGE).as_posix() for path in _compile.sources()}
+    assert "privacy/shards.py" in found
+    assert "privacy/_checks.py" in found  # imported by what is imported
+    assert {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*_kernels.py")} <= found
+    for path in PACKAGE.rglob("*.py"):  # and nobody goes past it
+        text = path.read_text(encoding="utf-8")
+        if path.name != "_compile.py":
+            assert "numba.njit" not in text, path
+            assert "numba import njit" not in text, path
+
+
+def test_a_users_own_cache_is_kept_to_and_old_ones_go(copy: Path, tmp_path: Path) -> None:
+    home = tmp_path / "cache"
+    for age in range(5):
+        old = home / f"kernels-{age}"
+        old.mkdir(parents=True)
+        os.utime(old, (age, age))
+    (home / "other").mkdir()
+    script = (
+        "import numba; from dualquery import _compile as c; print(c.cache_directory());"
+        "print(numba.config.CACHE_DIR)"
+    )
+    where, left = run(copy, script, NUMBA_CACHE_DIR=str(home))
+    assert Path(where).parent == home
+    assert left == str(home)  # for kernels of others nothing changes
+    names = sorted(folder.name for folder in home.iterdir())
+    assert names == sorted([Path(where).name, "kernels-3", "kernels-4", "other"])
