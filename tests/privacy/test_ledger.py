@@ -17,6 +17,7 @@ import pytest
 
 from dualquery.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS
+from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.ledger import BudgetExceededError, Charge, Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
@@ -209,3 +210,20 @@ def test_figures_for_json(ledger: Ledger) -> None:
     assert figures["total"] == 0.5
     assert figures["releases"][0]["state"] == "reserved"
     assert figures["spent"] + figures["left"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.4999), (0.5, 0.5001), (0.3, 0.3, 0.3999), (1.0001,)])
+def test_the_rule_is_the_one_proved(tmp_path, shares: tuple[float, ...]) -> None:
+    """Σ μ² against B, √B the μ that the total allows; `docs/proofs/composition.md`, the filter."""
+    allowed = mu_of(1.0, 1e-6) ** 2
+    ledger = Ledger.create(tmp_path / "book", epsilon=1.0, delta=1e-6)
+    spent = 0.0
+    for number, share in enumerate(shares):
+        # 9999 draws: μ² = ¼·10⁴·r², and a pure ε far above the total.
+        events = Events(np.array([9999]), np.array([2.0 * math.sqrt(share * allowed) / 100.0]))
+        spent += events.mu_squared
+        if spent <= allowed:
+            ledger.reserve(f"r{number}", events, neighbours=Neighbours.REPLACE_ONE)
+        else:
+            with pytest.raises(BudgetExceededError):
+                ledger.reserve(f"r{number}", events, neighbours=Neighbours.REPLACE_ONE)
