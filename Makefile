@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint format bench docs browser screenshots clean
+.PHONY: demo test test-slow lint format bench docs browser screenshots mutants clean
 .DELETE_ON_ERROR:
 
 # The package alone, for those who only want to see it run.
@@ -48,6 +48,9 @@ browser:
 
 screenshots: $(READY) browser  ## the pictures of README and documents, from a fresh demo
 	$(BIN)/python -m tools.screenshots
+
+mutants: $(READY)  ## mistakes made on purpose: every one must fail the tests named beside it
+	$(BIN)/python -m tools.mutants
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -4,9 +4,11 @@ import pickle
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dualquery.errors import ParameterError
+from dualquery.estimator import DualQuery
 from dualquery.privacy.sources import (
     SeededSource,
     SystemSource,
@@ -14,6 +16,7 @@ from dualquery.privacy.sources import (
     uniform_below,
     uniform_bits,
 )
+from dualquery.schema import Schema
 
 from .twins import ScriptedSource
 
@@ -32,6 +35,39 @@ def test_system_words_differ_and_fill_all_bits() -> None:
     assert len(set(words.tolist())) == 1000
     assert int(np.bitwise_or.reduce(words)) == 2**64 - 1
     assert not np.array_equal(pickle.loads(pickle.dumps(source)).words(4), source.words(4))
+
+
+def scripted_urandom(monkeypatch: pytest.MonkeyPatch, key: int) -> None:
+    """An operating system that hands out a known stream."""
+    stream = np.random.Philox(key)
+    monkeypatch.setattr(
+        "os.urandom", lambda size: stream.random_raw(-(-size // 8)).tobytes()[:size]
+    )
+
+
+def test_system_words_are_the_operating_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every byte comes from `os.urandom`, once and in order; no other generator is involved."""
+    words = np.random.Philox(5).random_raw(7)
+    scripted_urandom(monkeypatch, 5)
+    source = SystemSource()
+    assert np.array_equal(source.words(4), words[:4])
+    assert np.array_equal(source.for_round(3).words(3), words[4:])
+
+
+def test_a_run_without_a_seed_draws_from_the_operating_system_alone(
+    schema: Schema, rows: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = DualQuery(
+        epsilon=1.0, delta=1e-3, rounds=3, samples=30, queries=100, refit=False, errors=False
+    )
+    drawn = []
+    for key in (1, 1, 2):
+        scripted_urandom(monkeypatch, key)
+        made = job.fit(rows, schema=schema)
+        assert made.privacy.private
+        drawn.append([one.draws.queries.tolist() for one in made.transcript])
+    assert drawn[0] == drawn[1]
+    assert all(one != other for one, other in zip(drawn[0], drawn[2], strict=True))
 
 
 def test_a_seed_repeats_however_the_words_are_asked_for() -> None:
@@ -62,14 +98,16 @@ def test_uniform_bits_stay_below_and_reach_the_top_bit(bits: int) -> None:
     assert uniform_bits(SystemSource(), 0) == 0
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 5, 7, 8])
+@pytest.mark.parametrize("bound", [2, 3, 5, 7, 8])
 def test_uniform_below_maps_words_evenly(bound: int) -> None:
-    """All 3-bit inputs: each value below the bound exactly once, the rest drawn again."""
+    """All 3-bit inputs, the largest first: values below the bound are kept, others drawn again."""
     bits = (bound - 1).bit_length()
-    source = ScriptedSource(v << 61 for v in range(8))
-    per_value = 8 // (1 << bits) if bits else 0
-    seen = Counter(uniform_below(source, bound) for _ in range(bound * max(per_value, 1)))
-    assert seen == Counter({v: max(per_value, 1) for v in range(bound)})
+    values = [v >> (3 - bits) for v in reversed(range(8))]
+    kept = [v for v in values if v < bound]
+    source = ScriptedSource(v << 61 for v in reversed(range(8)))
+    assert [uniform_below(source, bound) for _ in kept] == kept
+    assert set(Counter(kept).values()) == {8 >> bits}
+    assert uniform_below(source, 1) == 0
 
 
 def test_uniform_below_takes_any_integer() -> None:
