@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from scipy import sparse
 from dualquery import sparse as streams
 from dualquery import table as tables
 from dualquery.encoding import OutOfDomain
-from dualquery.errors import SchemaError, TableError
+from dualquery.errors import ParameterError, SchemaError, TableError
+from dualquery.estimator import DualQuery
 from dualquery.queries import Workload, all_marginals, parities, random_marginals
 from dualquery.queries.counting import count
 from dualquery.records import Records
@@ -162,3 +164,17 @@ def test_batches_shrink_with_width(monkeypatch: pytest.MonkeyPatch) -> None:
         rows = batch_rows(columns)
         assert tables.BLOCK_ROWS % rows == 0
         assert rows == 64 or rows * columns <= tables.BATCH_CELLS
+
+
+def test_a_declared_number_of_records_is_refused_under_add_remove() -> None:
+    """It fills the table up with empty records: adding one replaces one, at twice the price."""
+    pairs = pa.table({"who": [1, 1, 2], "what": ["a", "b", "a"]})
+    schema = Schema((Attribute.binary("a"), Attribute.binary("b")))
+    job = DualQuery(
+        epsilon=9.0, delta=1e-3, rounds=2, samples=2, eta=0.1, queries=4, k=1, player="record",
+        refit=False,
+    )  # fmt: skip
+    table = LongTable(pairs, "who", "what", records=50)
+    job.fit(table, schema=schema)
+    with pytest.raises(ParameterError, match="records declares the number of records"):
+        replace(job, neighbours="add-remove", rows=50).fit(table, schema=schema)

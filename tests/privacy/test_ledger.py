@@ -10,6 +10,9 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
@@ -146,27 +149,38 @@ def process(code: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_processes_at_once_never_pass_the_total(ledger: Ledger) -> None:
-    """Four processes rush for a budget that holds two releases."""
+RACES, RACERS = 40, 3
+
+
+def race(barrier: Barrier, folder: Path, name: str) -> None:
+    """Reserve in one ledger after the other, each at the same moment as all other racers."""
+    for number in range(RACES):
+        ledger = Ledger(folder / f"{number}.db")
+        barrier.wait(60)
+        with suppress(BudgetExceededError):
+            ledger.reserve(name, RUN, neighbours=UNIT)
+
+
+def test_processes_inside_reserve_at_once_never_pass_the_total(tmp_path: Path) -> None:
+    """Three processes enter `reserve` together, ledger after ledger; each has room for one."""
+    for number in range(RACES):
+        Ledger.create(tmp_path / f"{number}.db", epsilon=0.3, delta=1e-6)
+    spawning = get_context("spawn")
+    barrier = spawning.Barrier(RACERS)
     racers = [
-        process(
-            """
-            sys.stdin.readline()
-            try:
-                ledger.reserve(name, run, neighbours=Neighbours.REPLACE_ONE)
-                print("in")
-            except LedgerError:
-                print("out")
-            """,
-            str(ledger.path),
-            f"release-{k}",
-        )
-        for k in range(4)
+        spawning.Process(target=race, args=(barrier, tmp_path, f"release-{k}"))
+        for k in range(RACERS)
     ]
-    outcomes = [racer.communicate("go\n")[0].strip() for racer in racers]
-    assert sorted(outcomes) == ["in", "in", "out", "out"]
-    assert len(ledger.account().entries) == 2
-    assert ledger.account().spent <= 0.5
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    assert [racer.exitcode for racer in racers] == [0] * RACERS
+    accounts = [Ledger(tmp_path / f"{number}.db").account() for number in range(RACES)]
+    assert [len(account.entries) for account in accounts] == [1] * RACES
+    assert max(account.spent for account in accounts) <= 0.3
+    # They did run at once: no racer was first everywhere.
+    assert len({account.entries[0].release for account in accounts}) > 1
 
 
 def test_killed_between_reservation_and_release_counts_as_spent(ledger: Ledger) -> None:

@@ -70,6 +70,14 @@ def test_a_run_without_a_seed_draws_from_the_operating_system_alone(
     assert all(one != other for one, other in zip(drawn[0], drawn[2], strict=True))
 
 
+def test_a_run_with_a_seed_is_not_stated_as_private(schema: Schema, rows: pa.Table) -> None:
+    job = DualQuery(
+        epsilon=1.0, delta=1e-3, rounds=2, samples=5, queries=20, player="record", refit=False,
+        seed=0,
+    )  # fmt: skip
+    assert not job.fit(rows, schema=schema).privacy.private
+
+
 def test_a_seed_repeats_however_the_words_are_asked_for() -> None:
     whole = SeededSource(7).words(10)
     parts = SeededSource(7)

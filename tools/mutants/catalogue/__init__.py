@@ -2,7 +2,12 @@
 
 from tools.mutants.catalogue import accounting, draws, engines, ledger
 
-MUTANTS = (*draws.MUTANTS, *accounting.MUTANTS, *engines.MUTANTS, *ledger.MUTANTS)
+MUTANTS = (
+    *draws.MUTANTS,
+    *accounting.MUTANTS,
+    *engines.MUTANTS,
+    *ledger.MUTANTS,
+)
 """Every mistake the tests are known to notice."""
 
 __all__ = ["MUTANTS"]

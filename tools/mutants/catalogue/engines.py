@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
+_RANGE = "tests/engines/test_ranges.py::test_a_round_moves_by_its_range_and_no_more"
+
 MUTANTS = (
     Mutant(
         "plan-from-the-private-size",
