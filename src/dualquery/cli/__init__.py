@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 from typing import Any
 
@@ -63,26 +65,76 @@ def application() -> typer.Typer:
     return app
 
 
+class Stopped(BaseException):
+    """A signal asked the process to end."""
+
+    def __init__(self, number: int) -> None:
+        name = signal.Signals(number).name
+        super().__init__("interrupted" if name == "SIGINT" else f"stopped by {name}")
+        self.code = 128 + number
+
+
 def main() -> None:
-    """Run a command: exit code 0 for done, 1 for failed, 2 for bad usage; one-line errors."""
+    """Run a command: exit code 0 for done, 1 for failed, 2 for bad usage; one-line errors.
+
+    A signal ends with 128 plus its number: 130 for an interrupt, 143 for a termination.
+    """
+    before = _catch_signals()
     try:
         code = application()(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DualQueryError as error:
-        _fail(str(error), 2)
+        # With a note it is not the request that was wrong: a run was under way, and stopped.
+        _fail(str(error), 1 if _notes(error) else 2, error)
     except _CLICK_ERROR as error:
         _fail(error.format_message() or "no command given; see dualquery --help", 2)
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", 130)
+    except Stopped as error:
+        _fail(str(error), error.code, error)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        _fail("interrupted", 130, error)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except MemoryError as error:
+        _fail(f"not enough memory ({error})" if str(error) else "not enough memory", 1, error)
     except Exception as error:
         if os.environ.get("DUALQUERY_DEBUG"):
             raise
-        _fail(f"{type(error).__name__}: {error} (DUALQUERY_DEBUG=1 shows where)", 1)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _fail(f"no room left on the disk: {error}", 1, error)
+        _fail(f"{type(error).__name__}: {error} (DUALQUERY_DEBUG=1 shows where)", 1, error)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _fail(message: str, code: int) -> None:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _catch_signals() -> dict[int, Any]:
+    """Let signals that end a process do so in order; those that are ignored stay ignored."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped(number)
+
+    before: dict[int, Any] = {}
+    # An interrupt too: Typer would turn a KeyboardInterrupt into an exit without a word.
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) in usual:
+            try:
+                before[number] = signal.signal(number, stop)
+            except ValueError:  # not the main thread: signals are somebody else's
+                break
+    return before
+
+
+def _notes(error: BaseException | None) -> list[str]:
+    return getattr(error, "__notes__", [])
+
+
+def _fail(message: str, code: int, error: BaseException | None = None) -> None:
+    said = "; ".join([message, *_notes(error)])
+    typer.echo(f"error: {' '.join(said.split())}", err=True)
     sys.exit(code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Self
@@ -98,9 +99,9 @@ class DaskEngine:
         trace: TracebackType | None,
     ) -> None:
         if self._client is not None:
-            try:
+            with suppress(Exception):  # a scheduler that is gone has nothing left to forget
                 self._client.run(forget, self._run, on_error="ignore")
-            finally:
+            with suppress(Exception):
                 self._client.close()
         if self._cluster is not None:
             self._cluster.close()
