@@ -34,7 +34,8 @@ def anneal(
     """
     variables, slot = part.variables, search.slot
     random = np.uint64(seed) | np.uint64(1)
-    best = slot[variables]
+    best = np.empty(len(variables), np.int32)
+    keep(variables, slot, best)
     best_value = load(core, part, search)
     alike = 0
     apart = False
@@ -53,7 +54,7 @@ def anneal(
         if value > best_value:
             # A good start must survive being heated.
             best_value = value
-            best[:] = slot[variables]
+            keep(variables, slot, best)
             alike = 0
             apart = run > 0
         heat = schedule.hot if fresh else schedule.hot / 2
@@ -62,18 +63,26 @@ def anneal(
         value = own + cross(core, variables, best, search)
         if value > best_value:
             best_value = value
-            best[:] = slot[variables]
+            keep(variables, slot, best)
             alike = 0
             apart = run > 0
         if own != best_value:
             apart = True
         elif fresh:
             alike += 1
-    slot[variables] = best
+    for i in range(len(variables)):
+        slot[variables[i]] = best[i]
     return best_value
 
 
-@njit(cache=True, forceinline=True)
+@njit(inline="always")
+def keep(variables: Int32, slot: Int32, best: Int32) -> None:
+    """Write down the slots of some variables."""
+    for i in range(len(variables)):
+        best[i] = slot[variables[i]]
+
+
+@njit(inline="always")
 def scatter(first: Int32, variables: Int32, slot: Int32, random: np.uint64) -> np.uint64:
     """Put every variable into a random slot; return the state of the generator.
 
@@ -90,7 +99,7 @@ def scatter(first: Int32, variables: Int32, slot: Int32, random: np.uint64) -> n
     return random
 
 
-@njit(cache=True, forceinline=True)
+@njit(inline="always")
 def cool(
     core: Core, variables: Int32, schedule: Schedule, heat: float, search: Search, random: np.uint64
 ) -> tuple[int, np.uint64]:
@@ -274,7 +283,7 @@ def cross(core: Core, variables: Int32, other: Int32, search: Search) -> int:
     return total
 
 
-@njit(cache=True, forceinline=True)
+@njit(inline="always")
 def walk_towards(core: Core, variables: Int32, other: Int32, search: Search) -> int:
     """Move variables to their slots in `other` until every such move loses; return the gain.
 
@@ -298,7 +307,7 @@ def walk_towards(core: Core, variables: Int32, other: Int32, search: Search) -> 
     return total
 
 
-@njit(cache=True, forceinline=True)
+@njit(inline="always")
 def switch_group(
     core: Core,
     root: int,
@@ -360,7 +369,7 @@ def switch_group(
     return gain, count
 
 
-@njit(cache=True, forceinline=True)
+@njit(inline="always")
 def fails_anyway(core: Core, j: int, apart: Int8, slot: Int32) -> bool:
     """Whether a conjunction fails because of a variable on which both assignments agree.
 

@@ -175,7 +175,7 @@ def build_core(queries: WeightedQueries) -> Core:
     )
 
 
-@njit(cache=True)
+@njit(inline="always")
 def find_variables(queries: WeightedQueries) -> Variables:
     """Make a variable of each attribute that a literal mentions."""
     attribute, sizes = queries.attribute, queries.sizes
@@ -193,7 +193,7 @@ def find_variables(queries: WeightedQueries) -> Variables:
     return Variables(found[:count].copy(), of_attribute, code_start)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def separate_codes(queries: WeightedQueries, variables: Variables) -> Classes:
     """Put codes that no literal separates into one class, by partition refinement.
 
@@ -243,7 +243,7 @@ def separate_codes(queries: WeightedQueries, variables: Variables) -> Classes:
     return Classes(of_code, count)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def number_slots(queries: WeightedQueries, variables: Variables, classes: Classes) -> Slots:
     """Number the classes of each variable in the order of their smallest codes."""
     defaults, attribute, code_start = queries.defaults, variables.attribute, variables.code_start
@@ -278,7 +278,7 @@ def number_slots(queries: WeightedQueries, variables: Variables, classes: Classe
     return Slots(first, code, home, of_code)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def list_slots(queries: WeightedQueries, variables: Variables, slots: Slots) -> Lists:
     """List the slots of each literal or those of its complement, whichever are fewer.
 
@@ -327,7 +327,7 @@ def list_slots(queries: WeightedQueries, variables: Variables, slots: Slots) -> 
     return Lists(variable, start, slot, turned)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def keep_terms(queries: WeightedQueries, lists: Lists) -> Terms:
     """Turn queries into terms, without the literals that are constant.
 
@@ -399,7 +399,7 @@ def keep_terms(queries: WeightedQueries, lists: Lists) -> Terms:
     )
 
 
-@njit(cache=True)
+@njit(inline="always")
 def find_short_cuts(literal: Int32, lists: Lists, slots: int) -> ShortCuts:
     """What a search reads most often, so that it need not go through the literal."""
     list_variable, list_start, list_slot = lists.variable, lists.start, lists.slot

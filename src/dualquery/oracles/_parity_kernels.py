@@ -64,13 +64,14 @@ def eliminate(core: Core, part: Part, slot: Int32) -> int:
         if lead >= 0:
             pivot[rank] = lead
             right[rank] = value
-            rows[rank] = row
+            for i in range(words):
+                rows[rank, i] = row[i]
             rank += 1
     solve_backwards(first, rows[:rank], pivot, right, owner[:n], slot)
     return rank
 
 
-@njit(cache=True)
+@njit(inline="always")
 def write_equation(core: Core, j: int, place: Int32, slot: Int32, row: Words) -> int:
     """Write a term as an equation: the sum of the bits in `row` equals the result.
 
@@ -99,7 +100,7 @@ def write_equation(core: Core, j: int, place: Int32, slot: Int32, row: Words) ->
     return value
 
 
-@njit(cache=True)
+@njit(inline="always")
 def lowest_bit(row: Words) -> int:
     """The first bit that is set in a packed row, or −1."""
     for i in range(len(row)):
@@ -111,7 +112,7 @@ def lowest_bit(row: Words) -> int:
     return -1
 
 
-@njit(cache=True)
+@njit(inline="always")
 def solve_backwards(
     first: Int32, rows: Words, pivot: Int32, right: Int8, owner: Int32, slot: Int32
 ) -> None:

@@ -52,8 +52,9 @@ def persist(core: Core) -> Fixing:
     waiting = Waiting(
         np.arange(variables).astype(np.int32),
         np.ones(variables, np.int8),
-        np.array([0, variables]),
+        np.zeros(2, np.int64),
     )
+    waiting.ends[1] = variables
     decided = np.empty(len(core.literal), np.int32)
     while waiting.ends[1] > 0:
         v = take(waiting)
@@ -65,7 +66,7 @@ def persist(core: Core) -> Fixing:
     return fixing
 
 
-@njit(cache=True, forceinline=True)
+@njit(inline="always")
 def everything_open(core: Core) -> Fixing:
     """The beginning: every slot lives, and every occurrence may hold or fail."""
     first, term_start, literal = core.first, core.term_start, core.literal

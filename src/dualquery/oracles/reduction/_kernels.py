@@ -168,7 +168,7 @@ def living_slots(core: Core, alive: Int8) -> Living:
     return Living(sizes, chosen, defaults, rank)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def count_open(core: Core, kept: Kept) -> Counted:
     """Count what is open, so that the arrays for it can be made."""
     is_open, term_open = kept.is_open, kept.term_open
