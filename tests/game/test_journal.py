@@ -159,6 +159,8 @@ def test_a_write_that_never_ended_is_cut_off(bench: Bench, state: tuple[int, int
         assert bench.outcome(state, rounds_bin=more[:length]) == "continued"
         torn = more[:length] + bytes(len(more) - length)  # the size came first, the content never
         assert bench.outcome(state, rounds_bin=torn) == "continued"
+    for bit in range(8 * len(content), 8 * (len(content) + 16)):  # a head that never got there
+        assert bench.outcome(state, rounds_bin=flipped(more, bit)) == "continued", bit
 
 
 @pytest.mark.parametrize("state", [(1, 0), (1, 1), (2, 2)])
