@@ -15,6 +15,29 @@ _BORDERS = (
 
 MUTANTS = (
     Mutant(
+        "words-from-another-generator",
+        _SOURCES,
+        "np.frombuffer(os.urandom(8 * count), ",
+        "np.frombuffer(np.random.bytes(8 * count), ",
+        (
+            "tests/privacy/test_sources.py::test_system_words_are_the_operating_systems",
+            "tests/privacy/test_sources.py::"
+            "test_a_run_without_a_seed_draws_from_the_operating_system_alone",
+        ),
+        "Draws would come from a generator whose state can be worked out from what it gave out.",
+    ),
+    Mutant(
+        "prior-weights-from-the-counts",
+        "src/dualquery/game/query_player.py",
+        "self._shard = Shard(len(answers.counts), offsets=offsets)",
+        "self._shard = Shard(len(answers.counts), offsets=0.05 * answers.counts)",
+        (
+            "tests/privacy/test_enumeration_of_the_default.py::"
+            "test_every_claim_about_the_default_holds_and_is_nearly_reached",
+        ),
+        "Prior weights are free because they are public; from the counts they are neither.",
+    ),
+    Mutant(
         "seeded-source-called-private",
         _SOURCES,
         "    private = False\n",

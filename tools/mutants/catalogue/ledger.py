@@ -9,6 +9,17 @@ _TESTS = "tests/privacy/test_ledger.py"
 
 MUTANTS = (
     Mutant(
+        "ledger-checks-then-acts",
+        _LEDGER,
+        "        with self._open(write=True) as connection:\n"
+        "            account = _read(connection, self.path)\n",
+        "        with self._open() as connection:\n"
+        "            account = _read(connection, self.path)\n"
+        "        with self._open(write=True) as connection:\n",
+        (f"{_TESTS}::test_processes_inside_reserve_at_once_never_pass_the_total",),
+        "Two releases at the same moment would both find room for one.",
+    ),
+    Mutant(
         "ledger-looks-at-one-release-alone",
         _LEDGER,
         "after = (account.charge + charge).epsilon(account.delta)",

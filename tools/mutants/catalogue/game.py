@@ -1,0 +1,146 @@
+"""Mistakes in the round, the journal and the order of what a run does."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import Mutant
+
+_LOOP = "src/dualquery/game/loop.py"
+_JOURNAL = "src/dualquery/game/journal.py"
+_ESTIMATOR = "src/dualquery/estimator.py"
+_CRASHES = "tests/game/test_crashes.py"
+
+MUTANTS = (
+    Mutant(
+        "drawn-hotter-than-stated",
+        _LOOP,
+        "draws = query_player.draw(temperature, played,",
+        "draws = query_player.draw(1.1 * temperature, played,",
+        ("tests/game/test_game.py::test_rounds_are_drawn_against_the_mean_of_the_records",),
+        "The statement is made from the temperatures of the transcript; draws would cost more.",
+    ),
+    Mutant(
+        "draws-journalled-after-use",
+        _LOOP,
+        "        journal.write_draws(number, draws)\n"
+        "    move = journal.move(number)\n"
+        "    if move is None:\n"
+        "        move = data_player.respond(state, temperature, draws)\n",
+        "    move = journal.move(number)\n"
+        "    if move is None:\n"
+        "        move = data_player.respond(state, temperature, draws)\n"
+        "        if journal.draws(number) is None:\n"
+        "            journal.write_draws(number, draws)\n",
+        (f"{_CRASHES}::test_killed_inside_respond",),
+        "A run killed while it answers would draw that round again: two rounds for one price.",
+    ),
+    Mutant(
+        "round-without-a-move-drawn-again",
+        _JOURNAL,
+        "        return self._draws[number] if number < len(self._draws) else None\n",
+        "        return self._draws[number] if number < len(self._moves) else None\n",
+        (f"{_CRASHES}::test_killed_inside_respond",),
+        "Draws that were seen but not answered would be drawn again: two rounds for one price.",
+    ),
+    Mutant(
+        "draws-not-synced",
+        _JOURNAL,
+        "        write_all(self._handle, fields + chain + body)\n        os.fsync(self._handle)\n",
+        "        write_all(self._handle, fields + chain + body)\n",
+        (f"{_CRASHES}::test_draws_survive_a_loss_of_power_before_they_are_used",),
+        "A loss of power would lose draws that were used, and the resume draws them again.",
+    ),
+    Mutant(
+        "ledger-reserved-after-the-game",
+        _ESTIMATOR,
+        """            if ledger is not None:
+                _reserve(ledger, journal, plan, source_of_draws.private, resume)
+            _, transcript = play(
+                engine.query_player(actions, answers, plan.budget.rows),
+                engine.data_player(data_player),
+                plan.temperatures,
+                plan.draws,
+                source_of_draws,
+                journal=journal,
+                observer=lambda done, total: progress("playing", done, total),
+            )
+""",
+        """            _, transcript = play(
+                engine.query_player(actions, answers, plan.budget.rows),
+                engine.data_player(data_player),
+                plan.temperatures,
+                plan.draws,
+                source_of_draws,
+                journal=journal,
+                observer=lambda done, total: progress("playing", done, total),
+            )
+            if ledger is not None:
+                _reserve(ledger, journal, plan, source_of_draws.private, resume)
+""",
+        (f"{_CRASHES}::test_the_ledger_knows_before_anything_is_drawn_or_used",),
+        "Everything would be drawn before the ledger could refuse it.",
+    ),
+    Mutant(
+        "journal-head-outside-the-digest",
+        _JOURNAL,
+        "        digest.update(fields)\n",
+        "",
+        ("tests/game/test_journal.py::test_no_flipped_bit_is_taken_for_the_end",),
+        "A flipped bit in a round number or a length would pass for what was written.",
+    ),
+    Mutant(
+        "another-table-resumes",
+        _JOURNAL,
+        "            counts is not None\n            and kept is not None\n",
+        "            False\n            and kept is not None\n",
+        (f"{_CRASHES}::test_another_table_of_the_same_size_is_refused",),
+        "Half of the rounds would be drawn from one table and half from another.",
+    ),
+    Mutant(
+        "older-copy-resumes",
+        "src/dualquery/privacy/ledger.py",
+        "    if len(drawn) < rounds:\n",
+        "    if False:\n",
+        (f"{_CRASHES}::test_a_copy_cannot_be_resumed_a_second_time",),
+        "A copied journal would draw rounds a second time on one charge.",
+    ),
+    Mutant(
+        "copies-go-on-side-by-side",
+        "src/dualquery/privacy/ledger.py",
+        'if state[0] != "reserved" or before != rounds - 1:',
+        "if False:",
+        (f"{_CRASHES}::test_two_copies_at_once_cannot_both_go_on",),
+        "Two copies of a run would draw the same rounds twice on one charge.",
+    ),
+    Mutant(
+        "journal-shared-by-two-processes",
+        _JOURNAL,
+        "    if not lock(handle):",
+        "    if False:",
+        ("tests/game/test_resume.py::test_two_processes_cannot_share_a_journal",),
+        "Two processes on one journal would both draw the next round.",
+    ),
+    Mutant(
+        "mark-of-use-not-synced",
+        _JOURNAL,
+        "        write_all(handle, content)\n        os.fsync(handle)\n",
+        "        write_all(handle, content)\n",
+        (f"{_CRASHES}::test_draws_survive_a_loss_of_power_before_they_are_used",),
+        "After a loss of power, draws that were used would pass for draws that never were.",
+    ),
+    Mutant(
+        "ledger-not-told-of-rounds",
+        _JOURNAL,
+        "        self.told(self.rounds_drawn, self._digests[-1])\n",
+        "",
+        (f"{_CRASHES}::test_the_ledger_knows_before_anything_is_drawn_or_used",),
+        "The ledger could not tell a copy of a run from the run.",
+    ),
+    Mutant(
+        "damage-taken-for-a-torn-end",
+        _JOURNAL,
+        "        if self.rounds_drawn < used:",
+        "        if False:",
+        ("tests/game/test_journal.py::test_no_flipped_bit_is_taken_for_the_end",),
+        "Draws that were used but cannot be read would be drawn again.",
+    ),
+)
