@@ -63,7 +63,7 @@ def outcome(folder: Path, files: dict[str, bytes], used: int, whole: bytes) -> s
         assert journal.move(number).notes == {"value": number}
     journal.close()
     assert (folder / "rounds.bin").read_bytes() == whole
-    assert (folder / "used.bin").read_bytes() == b"..."
+    assert (folder / "used.bin").stat().st_size == 3  # only its length tells anything
     return "continued"
 
 
