@@ -1,10 +1,20 @@
 """All mutants, room by room, in the order of the page."""
 
-from tools.mutants.catalogue import accounting, draws, engines, game, ledger
+from tools.mutants.catalogue import (
+    accounting,
+    counting,
+    draws,
+    engines,
+    game,
+    ledger,
+    noise,
+)
 
 MUTANTS = (
     *draws.MUTANTS,
+    *noise.MUTANTS,
     *accounting.MUTANTS,
+    *counting.MUTANTS,
     *engines.MUTANTS,
     *game.MUTANTS,
     *ledger.MUTANTS,

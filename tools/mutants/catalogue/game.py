@@ -143,4 +143,20 @@ MUTANTS = (
         ("tests/game/test_journal.py::test_no_flipped_bit_is_taken_for_the_end",),
         "Draws that were used but cannot be read would be drawn again.",
     ),
+    Mutant(
+        "journal-goes-before-the-release-is-synced",
+        "src/dualquery/release/directory.py",
+        "            scratch.rename(path)\n            sync_directory(path.parent)\n    except",
+        "            scratch.rename(path)\n    except",
+        (f"{_CRASHES}::test_the_release_is_on_disk_before_the_journal_goes",),
+        "A loss of power could take both the draws and the release that they paid for.",
+    ),
+    Mutant(
+        "statement-believed-as-it-stands",
+        "src/dualquery/release/directory.py",
+        'check_statement(privacy, content["privacy"]["stamp"], content["parameters"], transcript)',
+        "pass",
+        ("tests/release/test_verifying.py::test_a_statement_that_the_draws_do_not_bear_out",),
+        "An ε edited by hand would be shown as if the draws bore it out.",
+    ),
 )
