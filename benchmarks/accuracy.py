@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables import missing, public_table, true_answers
-from dualquery.datasets import BiasedTable, RatingsTable
-from dualquery.datasets.catalogue import DATA_SETS
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
-from dualquery.queries.counting import count
-from dualquery.queries.generators import all_marginals, random_marginals
-from dualquery.queries.workload import Workload
-from dualquery.records import Records
-from dualquery.schema import Schema
+from dualquery.paper.datasets import BiasedTable, RatingsTable
+from dualquery.paper.datasets.catalogue import DATA_SETS
+from dualquery.rows.counting import count
+from dualquery.rows.packed import Records
+from dualquery.workloads.generators import all_marginals, random_marginals
+from dualquery.workloads.workload import Workload
 
 Rows = list[dict[str, Any]]
 

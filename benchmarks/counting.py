@@ -18,21 +18,21 @@ from typing import Any
 import numba
 import numpy as np
 
-from dualquery._kernels import popcount
-from dualquery.datasets import BiasedTable
-from dualquery.queries.counting import Tally, count, count_by_popcounts
-from dualquery.queries.generators import all_marginals, random_marginals
-from dualquery.records import Records
-from dualquery.schema import Schema
-from dualquery.table import Table
-from dualquery.threads import over_ranges, thread_count
+from dualquery.base.threads import over_ranges, thread_count
+from dualquery.domain.schema import Schema
+from dualquery.paper.datasets import BiasedTable
+from dualquery.rows._kernels import popcount
+from dualquery.rows.counting import Tally, count, count_by_popcounts
+from dualquery.rows.packed import Records
+from dualquery.rows.table import Table
+from dualquery.workloads.generators import all_marginals, random_marginals
 
 QUERIES = 500_000
 
 
 def kdd99() -> tuple[str, Schema, Table]:
     """The table, with its name; a stand-in of the same shape where there is no file."""
-    from dualquery.datasets.catalogue import load
+    from dualquery.paper.datasets.catalogue import load
 
     folder = Path(os.environ.get("DUALQUERY_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if (folder / "kdd99.csv.gz").is_file():

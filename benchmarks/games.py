@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.tables import missing, public_table, true_answers
 from dualquery.estimator import DualQuery
 from dualquery.oracles.registry import oracle
-from dualquery.queries.generators import random_marginals
+from dualquery.workloads.generators import random_marginals
 
 Rows = list[dict[str, Any]]
 

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables import public_table, true_answers
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.oracles import Problem, available, oracle
-from dualquery.queries.generators import random_marginals
-from dualquery.queries.workload import Workload
-from dualquery.schema import Attribute, Schema
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.datasets import BiasedTable, RatingsTable
-from dualquery.datasets.generated import GeneratedTable
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
-from dualquery.queries.generators import random_marginals
-from dualquery.queries.workload import Workload
-from dualquery.schema import Attribute, Schema
+from dualquery.paper.datasets import BiasedTable, RatingsTable
+from dualquery.paper.datasets.generated import GeneratedTable
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.workload import Workload
 
 Rows = list[dict[str, Any]]
 
@@ -114,9 +115,9 @@ def biased(width: int) -> Rows:
 
 def pack_and_count(table: Any, workload: Workload) -> tuple[float, float]:
     """Seconds to pack the columns of a workload, and to count it."""
-    from dualquery.queries.counting import count
-    from dualquery.records import Records
-    from dualquery.table import open_table
+    from dualquery.rows.counting import count
+    from dualquery.rows.opening import open_table
+    from dualquery.rows.packed import Records
 
     start = time.perf_counter()
     records = Records.pack(open_table(table), workload.schema, workload.literals)
@@ -161,9 +162,9 @@ def rounds(sizes: Sequence[int] = (500_000, 2_000_000)) -> Rows:
     from benchmarks.counting import best_of, kdd99
     from dualquery.game.query_player import QueryPlayer
     from dualquery.privacy.sources import SystemSource
-    from dualquery.queries.counting import count
-    from dualquery.queries.evaluation import add_matches, share
-    from dualquery.records import Records
+    from dualquery.rows.counting import count
+    from dualquery.rows.packed import Records
+    from dualquery.workloads.matching import add_matches, share
 
     name, schema, table = kdd99()
     record = schema.defaults

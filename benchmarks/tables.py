@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.datasets.catalogue import DATA_SETS, load
-from dualquery.encoding import OutOfDomain
+from dualquery.domain.schema import Schema
 from dualquery.engines.local import LocalEngine
-from dualquery.queries.workload import Workload
-from dualquery.schema import Schema
+from dualquery.paper.datasets.catalogue import DATA_SETS, load
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.workloads.workload import Workload
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

@@ -1,7 +1,10 @@
-"""Pages that are made when the documents are built: the commands, and the list of decisions."""
+"""Pages that are made when the documents are built: commands, decisions, and the rooms."""
 
 from __future__ import annotations
 
+import ast
+import tomllib
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = {
         "reference/commands.md": commands_page(),
         "develop/decisions.md": decisions_page(Path(config.docs_dir)),
+        "develop/rooms.md": rooms_page(Path(config.docs_dir).parent),
     }
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
@@ -91,3 +95,69 @@ def _cell(text: str) -> str:
     """Help as one line of a table; a bar or a sign of HTML must not end it."""
     text = " ".join(text.split())
     return text.replace("|", "\\|").replace("<", "&lt;").replace("{", "&#123;")
+
+
+def rooms_page(root: Path) -> str:
+    """The rooms of the package from the roof to the ground, as `make lint` enforces them."""
+    layers = room_layers(root)
+    described = {room: _docstring(root / "src" / "dualquery", room) for room in layers}
+    lines = [
+        "# The rooms\n",
+        "The package is a house. A room may import the rooms below it and no other. What holds",
+        "private rows or counts is above the double line, and nothing below that line can reach",
+        "it. This page is made from the import contract in `pyproject.toml` and from the first",
+        "lines of every room, so the three cannot disagree.\n",
+        _picture(layers, described),
+        "",
+    ]
+    for room in layers:
+        lines.append(f"## {room}\n")
+        lines.append(described[room] + "\n")
+    return "\n".join(lines)
+
+
+def room_layers(root: Path) -> list[str]:
+    """The rooms in the order of the layers contract, the highest first."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    layers = next(c["layers"] for c in contracts if c["type"] == "layers")
+    return [room for room in layers if room not in ("__main__", "version")]
+
+
+def _docstring(source: Path, room: str) -> str:
+    file = source / room / "__init__.py"
+    if not file.is_file():
+        file = source / f"{room}.py"
+    return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+
+
+def _picture(layers: list[str], described: dict[str, str]) -> str:
+    """The rooms as a drawing: one storey each, private ones shaded."""
+    height, width, gap = 34, 720, 6
+    parts, y, private = [], 4, True
+    for room in layers:
+        holds_rows = described[room].startswith("PRIVATE") or room in ("cli", "estimator")
+        if private and not holds_rows:
+            parts.append(
+                f'<path d="M0 {y} H{width} M0 {y + 4} H{width}" stroke="currentColor"/>'
+                f'<text x="{width - 4}" y="{y + 20}" text-anchor="end" font-size="12">'
+                "the privacy boundary</text>"
+            )
+            y += 28
+            private = False
+        shade = "0.16" if holds_rows else "0.05"
+        first = described[room].removeprefix("PRIVATE. ").split(". ")[0].split(": ")[0].strip()
+        first = " ".join(first.split())
+        parts.append(
+            f'<rect x="1" y="{y}" width="{width - 2}" height="{height}" rx="4" fill="currentColor" '
+            f'fill-opacity="{shade}" stroke="currentColor" stroke-opacity="0.5"/>'
+            f'<text x="14" y="{y + 22}" font-family="monospace" font-weight="bold">{room}</text>'
+            f'<text x="120" y="{y + 22}">{escape(first[:90])}</text>'
+        )
+        y += height + gap
+    title = "The rooms of the package, one above the other"
+    return (
+        f'<svg viewBox="0 0 {width} {y}" role="img" aria-label="{title}" fill="none" '
+        f'xmlns="http://www.w3.org/2000/svg" font-size="13">'
+        f'<title>{title}</title><g fill="currentColor">{"".join(parts)}</g></svg>'
+    )

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import dualquery as dq
-from dualquery.evaluation import evaluate
+from dualquery.evaluation.figures import evaluate
 
 # 1. What the columns can hold, from public knowledge: never read off the table.
 SCHEMA = dq.Schema(

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import dualquery as dq
-from dualquery.demo.survey import SCHEMA_FILE, make_survey
-from dualquery.evaluation import evaluate
+from dualquery.evaluation.figures import evaluate
 from dualquery.oracles.oracle import Record, Response, respond
 from dualquery.oracles.problem import Problem
 from dualquery.oracles.registry import oracle
+from dualquery.paper.demo.survey import SCHEMA_FILE, make_survey
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 import dualquery as dq
-from dualquery.evaluation import evaluate
-from dualquery.queries.query import Literal, Query
+from dualquery.domain.query import Literal, Query
+from dualquery.evaluation.figures import evaluate
 
 
 def invent(people: int, films: int, seed: int = 0) -> sparse.csr_matrix:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
-from dualquery.schema import Attribute, Schema
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")

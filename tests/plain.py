@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 import dualquery as dq
-from dualquery.queries.probes import with_probes
-from dualquery.queries.query import Literal, Query
-from dualquery.queries.workload import Workload
-from dualquery.schema import Attribute, Schema
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.query import Literal, Query
+from dualquery.domain.schema import Schema
+from dualquery.workloads.probes import with_probes
+from dualquery.workloads.workload import Workload
 
 Columns = dict[str, list[Any]]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from dualquery.queries.query import Literal, Query
-from dualquery.schema import Attribute, Schema
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.query import Literal, Query
+from dualquery.domain.schema import Schema
 
 names = st.text(
     st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\x7f"),

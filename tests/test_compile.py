@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dualquery
-from dualquery import _compile
+from dualquery.base import compile as _compile
 
 PACKAGE = Path(dualquery.__file__).parent
 
@@ -20,7 +20,7 @@ import numpy as np
 from dualquery.privacy import shards
 shard = shards.Shard(4)
 shard.score(np.array([0, 0, 0, 500]), np.zeros(4), 1000.0, size=500, reference=500)
-from dualquery._compile import cache_directory
+from dualquery.base.compile import cache_directory
 print(shard.tally(shard.largest()).nonzero()[0].tolist())
 print(cache_directory())
 """

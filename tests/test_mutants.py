@@ -32,7 +32,7 @@ def test_constants_that_kernels_import_count_as_kernels() -> None:
     """numba would go on using what it compiled before they changed."""
     compiled = compiled_from(ROOT / "src")
     assert "src/dualquery/privacy/_kernels.py" in compiled
-    assert "src/dualquery/privacy/shards.py" in compiled
+    assert "src/dualquery/privacy/_weights.py" in compiled
     assert "src/dualquery/privacy/sampler.py" not in compiled
 
 

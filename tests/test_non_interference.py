@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
-from dualquery.frames import decode
 from dualquery.game import journal, query_player
 from dualquery.privacy.sampler import Draws
-from dualquery.schema import Schema
+from dualquery.release.frames import decode
 
 QUERIES = 400
 

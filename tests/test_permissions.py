@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dualquery import files as private_files
+from dualquery.base import files as private_files
 from dualquery.cli import main
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
-from dualquery.frames import write_table
 from dualquery.release import directory
-from dualquery.schema import Schema
+from dualquery.release.frames import write_table
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
 

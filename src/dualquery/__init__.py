@@ -15,43 +15,43 @@ from typing import TYPE_CHECKING, Any
 from dualquery.version import __version__
 
 if TYPE_CHECKING:
-    from dualquery.errors import DualQueryError
+    from dualquery.base.errors import DualQueryError
+    from dualquery.domain.attributes import Attribute
+    from dualquery.domain.language import parse
+    from dualquery.domain.printing import format_query
+    from dualquery.domain.query import Query
+    from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
-    from dualquery.queries import (
-        Query,
-        Workload,
+    from dualquery.release.release import Release, load
+    from dualquery.workloads.generators import (
         all_marginals,
-        format_query,
         parities,
-        parse,
         random_marginals,
         ranges,
         read_workload,
         thresholds,
     )
-    from dualquery.release.directory import read_release as load
-    from dualquery.release.release import Release
-    from dualquery.schema import Attribute, Schema
+    from dualquery.workloads.workload import Workload
 
 # Loaded when first used: `import dualquery` costs nothing, and numba and the solvers
 # are paid for by those who play.
 _HOMES = {
-    "Attribute": ("dualquery.schema", "Attribute"),
+    "Attribute": ("dualquery.domain.attributes", "Attribute"),
     "DualQuery": ("dualquery.estimator", "DualQuery"),
-    "DualQueryError": ("dualquery.errors", "DualQueryError"),
-    "Query": ("dualquery.queries", "Query"),
+    "DualQueryError": ("dualquery.base.errors", "DualQueryError"),
+    "Query": ("dualquery.domain.query", "Query"),
     "Release": ("dualquery.release.release", "Release"),
-    "Schema": ("dualquery.schema", "Schema"),
-    "Workload": ("dualquery.queries", "Workload"),
-    "all_marginals": ("dualquery.queries", "all_marginals"),
-    "format_query": ("dualquery.queries", "format_query"),
-    "load": ("dualquery.release.directory", "read_release"),
-    "parities": ("dualquery.queries", "parities"),
-    "parse": ("dualquery.queries", "parse"),
-    "random_marginals": ("dualquery.queries", "random_marginals"),
-    "ranges": ("dualquery.queries", "ranges"),
-    "read_workload": ("dualquery.queries", "read_workload"),
-    "thresholds": ("dualquery.queries", "thresholds"),
+    "Schema": ("dualquery.domain.schema", "Schema"),
+    "Workload": ("dualquery.workloads.workload", "Workload"),
+    "all_marginals": ("dualquery.workloads.generators", "all_marginals"),
+    "format_query": ("dualquery.domain.printing", "format_query"),
+    "load": ("dualquery.release.release", "load"),
+    "parities": ("dualquery.workloads.generators", "parities"),
+    "parse": ("dualquery.domain.language", "parse"),
+    "random_marginals": ("dualquery.workloads.generators", "random_marginals"),
+    "ranges": ("dualquery.workloads.generators", "ranges"),
+    "read_workload": ("dualquery.workloads.generators", "read_workload"),
+    "thresholds": ("dualquery.workloads.generators", "thresholds"),
 }
 
 

@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dualquery.encoding import OutOfDomain
+from dualquery.base.errors import ParameterError, QueryError, ReleaseError
+from dualquery.domain.free import Free
+from dualquery.domain.schema import Schema
 from dualquery.engines.engine import check_engine, open_engine
-from dualquery.errors import ParameterError, QueryError, ReleaseError
-from dualquery.frames import FrameStyle
-from dualquery.free import Free
 from dualquery.game.journal import Journal, NoJournal, may_begin
 from dualquery.game.loop import play
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.plan import Plan, Player, default_player, make_plan
 from dualquery.game.record_player import RecordPlayer
+from dualquery.model.schedule import Schedule
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
@@ -32,22 +32,22 @@ from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement, weak_promises
-from dualquery.queries.actions import Actions
-from dualquery.queries.counting import Answers
-from dualquery.queries.generators import random_marginals, read_workload
-from dualquery.queries.probes import with_probes
-from dualquery.queries.workload import Workload
-from dualquery.refit.schedule import Schedule
 from dualquery.release.certificate import certify, check_alpha
 from dualquery.release.directory import check_free, write_release
+from dualquery.release.frames import FrameStyle
 from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
+from dualquery.release.resuming import finish, telling
 from dualquery.release.unknown import about_untouched
-from dualquery.resuming import finish, telling
-from dualquery.schema import Schema
-from dualquery.schema_files import schema_to_dict
-from dualquery.table import Table, open_table
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.opening import open_table
+from dualquery.rows.table import Table
 from dualquery.version import __version__
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.generators import random_marginals, read_workload
+from dualquery.workloads.probes import with_probes
+from dualquery.workloads.workload import Workload
 
 DEFAULT_QUERIES = 500_000
 DEFAULT_K = 3
@@ -421,14 +421,14 @@ def _journal(
     directory: Path | None,
     resume: bool,
     actions: Actions,
-    answers: Answers,
+    answers: Counted,
     plan: Plan,
     parameters: dict[str, Any],
     ledger: str | Path | None,
 ) -> Journal | NoJournal:
     if directory is None:
         return NoJournal()
-    described = json.dumps(schema_to_dict(actions.queries.schema), sort_keys=True)
+    described = json.dumps(actions.queries.schema.to_dict(), sort_keys=True)
     run = {
         "schema": hashlib.sha256(described.encode()).hexdigest(),
         "workload": actions.queries.fingerprint,

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from dualquery.baselines.independent import Independent, one_way_counts
-from dualquery.encoding import OutOfDomain
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.generators import random_marginals
-from dualquery.schema import Attribute, Schema
-from dualquery.table import open_table
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.opening import open_table
+from dualquery.workloads.generators import random_marginals
 
 
 def test_counts_do_not_depend_on_the_passes(rows: pa.Table, schema: Schema) -> None:
@@ -32,8 +33,8 @@ def test_with_much_budget_one_way_marginals_are_exact(rows: pa.Table, schema: Sc
         neighbours=Neighbours.REPLACE_ONE, generator=np.random.default_rng(0),
     )  # fmt: skip
     workload = random_marginals(schema, 1, 50)
-    from dualquery.queries.counting import count
-    from dualquery.records import Records
+    from dualquery.rows.counting import count
+    from dualquery.rows.packed import Records
 
     counted = count(Records.pack(open_table(rows), schema, workload.literals), workload)
     assert made.answers(workload) == pytest.approx(counted.counts / 1000, abs=2e-3)

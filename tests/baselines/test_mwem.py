@@ -10,17 +10,18 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from dualquery.base.errors import ParameterError
 from dualquery.baselines.mwem import IMPROVED, Measurements, Mwem, Rates, Settings, Weights
 from dualquery.baselines.universe import ARRAYS, OnUniverse
-from dualquery.errors import ParameterError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.language import parse
+from dualquery.domain.schema import Schema
 from dualquery.privacy.neighbours import rounding_charge
 from dualquery.privacy.sources import SeededSource, SystemSource
-from dualquery.queries.counting import Answers
-from dualquery.queries.evaluation import add_matches
-from dualquery.queries.generators import random_marginals
-from dualquery.queries.language import parse
-from dualquery.queries.workload import Workload
-from dualquery.schema import Attribute, Schema
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.matching import add_matches
+from dualquery.workloads.workload import Workload
 from tests.privacy.test_enumeration import log_weights
 
 # The promise
@@ -35,11 +36,11 @@ MEASURED = np.arange(-12, ROWS + 13)
 TWO_ROUNDS = Settings(rounds=2)
 
 
-def counts_of(table: tuple[int, ...]) -> Answers:
+def counts_of(table: tuple[int, ...]) -> Counted:
     counts = np.zeros(len(ASKED), dtype=np.int32)
     for record in table:
         add_matches(ASKED, RECORDS[record], counts)
-    return Answers(counts.astype(np.int64), ROWS)
+    return Counted(counts.astype(np.int64), ROWS)
 
 
 def log_noise(away: np.ndarray, scale: float) -> np.ndarray:
@@ -160,7 +161,7 @@ def test_a_fit_chooses_and_measures_with_the_stated_chances() -> None:
 
 
 def test_the_choice_is_drawn_as_it_is_weighed() -> None:
-    answers = Answers(np.array([0, 3, 5]), 10)
+    answers = Counted(np.array([0, 3, 5]), 10)
     private = Measurements(answers, Rates(0.3, 1.0, 1.0))
     played = np.array([0.5, 0.3, 0.1])
     expected = np.exp(0.3 * np.abs(answers.counts - 10 * played))
@@ -173,7 +174,7 @@ def test_the_choice_is_drawn_as_it_is_weighed() -> None:
 # The error
 
 
-def wide(bits: int, rows: int, queries: int) -> tuple[np.ndarray, Workload, Answers]:
+def wide(bits: int, rows: int, queries: int) -> tuple[np.ndarray, Workload, Counted]:
     schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(bits)))
     workload = random_marginals(schema, 3, queries, seed=2)
     random = np.random.default_rng(1)
@@ -182,11 +183,11 @@ def wide(bits: int, rows: int, queries: int) -> tuple[np.ndarray, Workload, Answ
     matches = np.zeros(queries, dtype=np.int32)
     for record in table:
         add_matches(workload, record, matches)
-    return table, workload, Answers(matches.astype(np.int64), rows)
+    return table, workload, Counted(matches.astype(np.int64), rows)
 
 
 def twin(
-    workload: Workload, answers: Answers, epsilon: float, rounds: int, seed: int
+    workload: Workload, answers: Counted, epsilon: float, rounds: int, seed: int
 ) -> np.ndarray:
     """MWEM from its pseudo-code, over an explicit list of all records."""
     random = np.random.default_rng(seed)
@@ -265,7 +266,7 @@ def test_answers_on_the_universe_are_those_of_every_record(schema: Schema) -> No
 def test_a_universe_that_does_not_fit_is_refused_before_anything_is_made() -> None:
     schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(235)))
     workload = random_marginals(schema, 3, 10)
-    answers = Answers(np.zeros(10, dtype=np.int64), 100)
+    answers = Counted(np.zeros(10, dtype=np.int64), 100)
     with pytest.raises(ParameterError, match=r"about 10\^70.* entries .* over the limit of"):
         Mwem.fit(answers, workload, epsilon=1.0, source=SystemSource())
 

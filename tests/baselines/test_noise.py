@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from dualquery.base.errors import ParameterError
 from dualquery.baselines.noise import discrete_laplace, rational_scale
-from dualquery.errors import ParameterError
 from dualquery.privacy.sources import SeededSource
 
 

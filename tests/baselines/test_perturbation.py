@@ -8,15 +8,16 @@ import math
 import numpy as np
 import pytest
 
+from dualquery.base.errors import QueryError
 from dualquery.baselines.perturbation import Gaussian, Laplace, laplace_scale
-from dualquery.errors import QueryError
+from dualquery.domain.language import parse
+from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants import zcdp
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events
-from dualquery.queries import Workload, parse
-from dualquery.queries.counting import Answers
-from dualquery.queries.generators import random_marginals
-from dualquery.schema import Schema
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.workload import Workload
 
 
 def test_laplace_scale_is_the_smaller_of_two_proofs() -> None:
@@ -34,7 +35,7 @@ def test_noise_has_the_stated_scale(schema: Schema) -> None:
     different, _ = workload.different
     assert 100 < len(different) < 3900, "the schema is small: some queries are asked twice"
     rows = 10**9  # large, so that clipping does not matter
-    answers = Answers(np.full(4000, rows // 2), rows)
+    answers = Counted(np.full(4000, rows // 2), rows)
     made: dict[type, list[float]] = {Laplace: [], Gaussian: []}
     for kind, seed in itertools.product(made, range(20)):
         fitted = kind.fit(
@@ -52,7 +53,7 @@ def test_noise_has_the_stated_scale(schema: Schema) -> None:
 def test_a_query_asked_twice_is_measured_once(schema: Schema) -> None:
     texts = ["smoker=1 & sex=Male", "sex=Male", "sex=Male & smoker=1", "parity(smoker, sex=Male)"]
     workload = Workload.of([parse(text, schema) for text in texts], schema)
-    answers = Answers(np.array([30, 50, 30, 60]), 100)
+    answers = Counted(np.array([30, 50, 30, 60]), 100)
     for kind in (Laplace, Gaussian):
         noise = np.random.default_rng(0)
         fitted = kind.fit(answers, workload, epsilon=1.0, delta=1e-3, generator=noise)
@@ -61,7 +62,7 @@ def test_a_query_asked_twice_is_measured_once(schema: Schema) -> None:
         assert len(set(found.tolist())) == 3
         three = workload.take(np.array([0, 1, 3]))
         once = kind.fit(
-            Answers(answers.counts[[0, 1, 3]], 100), three,
+            Counted(answers.counts[[0, 1, 3]], 100), three,
             epsilon=1.0, delta=1e-3, generator=np.random.default_rng(0),
         )  # fmt: skip
         assert once.scale == fitted.scale
@@ -70,7 +71,7 @@ def test_a_query_asked_twice_is_measured_once(schema: Schema) -> None:
 def test_other_workloads_are_refused(schema: Schema) -> None:
     workload = random_marginals(schema, 3, 20)
     fitted = Gaussian.fit(
-        Answers(np.zeros(20, dtype=np.int64), 50), workload,
+        Counted(np.zeros(20, dtype=np.int64), 50), workload,
         epsilon=1.0, delta=1e-3, generator=np.random.default_rng(0),
     )  # fmt: skip
     with pytest.raises(QueryError, match="gaussian baseline answers only the workload"):

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from dualquery.baselines.product import Uniform, Zeros
-from dualquery.queries import Workload, all_marginals, parse
-from dualquery.queries.evaluation import mean_answers
-from dualquery.schema import Attribute, Schema
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.language import parse
+from dualquery.domain.schema import Schema
+from dualquery.workloads.generators import all_marginals
+from dualquery.workloads.matching import mean_answers
+from dualquery.workloads.workload import Workload
 
 BITS = Schema(tuple(Attribute.binary(name) for name in "abc"))
 ASKED = ["a=0", "a=1", "a!=0", "a!=1 & b=0", "parity(a, b)", "parity(a, b=0)", "a in {0, 1} & c=0"]

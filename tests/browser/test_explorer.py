@@ -12,14 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from dualquery.queries import Workload, format_query, parse
-from dualquery.queries.actions import Actions
-from dualquery.queries.query import Query
-from dualquery.report.page import render_page
-from dualquery.report.payload import describe, payload
-from dualquery.report.source import RecordSource, source_of
-from dualquery.schema import Attribute, Schema
-from tests.report.releases import (
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.language import parse
+from dualquery.domain.printing import format_query
+from dualquery.domain.query import Query
+from dualquery.domain.schema import Schema
+from dualquery.release.page.payload import describe, payload
+from dualquery.release.page.render import render_page
+from dualquery.release.page.source import RecordSource, source_of
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.workload import Workload
+from tests.release.page.releases import (
     HOSTILE,
     hostile_schema,
     made_release,
@@ -49,7 +52,7 @@ def asked(query: Query) -> dict:
 def random_queries(schema: Schema, count: int) -> list[Query]:
     """Queries of both kinds with any set of codes, from a fixed seed."""
     random = np.random.default_rng(11)
-    from dualquery.queries.query import Literal
+    from dualquery.domain.query import Literal
 
     made = []
     for number in range(count):
@@ -114,7 +117,7 @@ def test_codes_of_any_width_reach_the_page(browser) -> None:
     records[0], records[1] = chosen.sizes - 1, 0
     source = RecordSource(chosen, records)
     browser.get("about:blank")
-    script = (resources.files("dualquery.report") / "assets" / "model.js").read_text("utf-8")
+    script = (resources.files("dualquery.release.page") / "assets" / "model.js").read_text("utf-8")
     found = browser.execute_script(
         script
         + """
@@ -134,7 +137,7 @@ def test_codes_of_any_width_reach_the_page(browser) -> None:
 
 
 def test_a_page_without_all_attributes_says_so(open_page, monkeypatch) -> None:
-    from dualquery.report import payload as payloads
+    from dualquery.release.page import payload as payloads
 
     monkeypatch.setattr(payloads, "MOST_BYTES", 2000)
     release = made_release(wide_schema(300), 80)
@@ -155,7 +158,7 @@ def test_the_query_language_is_the_same_on_both_sides(browser) -> None:
 
     collect()
     browser.get("about:blank")
-    script = (resources.files("dualquery.report") / "assets" / "model.js").read_text("utf-8")
+    script = (resources.files("dualquery.release.page") / "assets" / "model.js").read_text("utf-8")
     found = browser.execute_script(
         script
         + """

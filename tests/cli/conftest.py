@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from dualquery.cli import main
-from dualquery.frames import write_table
-from dualquery.schema import Schema
+from dualquery.domain.schema import Schema
+from dualquery.release.frames import write_table
 
 
 class Outcome:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dualquery.frames import write_table
+from dualquery.release.frames import write_table
 
 
 def refused(done, files, *words: str) -> None:

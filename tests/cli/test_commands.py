@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dualquery as dq
-from dualquery.table import open_table
+from dualquery.rows.opening import open_table
 from tests.cli.conftest import in_a_process
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dualquery as dq
-from dualquery.errors import EngineError
+from dualquery.base.errors import EngineError
 from dualquery.game.record_player import RecordPlayer
 from tests.cli.conftest import in_a_process
 

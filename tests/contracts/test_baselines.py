@@ -13,15 +13,16 @@ from dualquery.baselines.independent import Independent
 from dualquery.baselines.mwem import IMPROVED, Mwem
 from dualquery.baselines.perturbation import Gaussian, Laplace
 from dualquery.baselines.product import Uniform, Zeros
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource, SystemSource
-from dualquery.queries.counting import Answers, count
-from dualquery.queries.generators import parities, random_marginals
-from dualquery.queries.workload import Workload
-from dualquery.records import Records
-from dualquery.schema import Schema
-from dualquery.table import open_table
+from dualquery.rows.counting import count
+from dualquery.rows.opening import open_table
+from dualquery.rows.packed import Records
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.generators import parities, random_marginals
+from dualquery.workloads.workload import Workload
 
 EPSILON, DELTA = 2.0, 1e-4
 
@@ -33,7 +34,7 @@ class Given:
         self.rows, self.table, self.schema = rows, open_table(rows), schema
         self.workload: Workload = random_marginals(schema, 3, 40) + parities(schema, 2, 20)
         packed = Records.pack(self.table, schema, self.workload.literals)
-        self.answers: Answers = count(packed, self.workload)
+        self.answers: Counted = count(packed, self.workload)
 
 
 def per_query(kind: type[Laplace | Gaussian], given: Given, seed: int) -> Baseline:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dualquery.errors import ParameterError, UnavailableError
+from dualquery.base.errors import ParameterError, UnavailableError
 from dualquery.oracles import Problem, Response, names, oracle
 from dualquery.oracles.registry import ORACLES, registered
 from tests.oracles.problems import KINDS, of_kind, problems, without_reduction

@@ -13,19 +13,21 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dualquery.encoding import OutOfDomain
+from dualquery.base.errors import EngineError, ParameterError, TableError, UnavailableError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.engines import held, open_engine, parts
 from dualquery.engines.engine import check_engine
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import PartTable, Private, add_parts, count_part, cut
-from dualquery.errors import EngineError, ParameterError, TableError, UnavailableError
 from dualquery.estimator import DualQuery
 from dualquery.privacy.sources import SeededSource
-from dualquery.queries import random_marginals
-from dualquery.queries.actions import Actions
-from dualquery.queries.counting import Answers
-from dualquery.schema import Attribute, Schema
-from dualquery.table import ParquetTable, open_table
+from dualquery.rows.arrow import ParquetTable
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.opening import open_table
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.generators import random_marginals
 from tests.cli.conftest import in_a_process
 
 WIDTH = 12
@@ -131,7 +133,7 @@ def test_a_lost_shard_is_made_again(address: str, step: str, monkeypatch) -> Non
 
     workload = random_marginals(SCHEMA, 3, 500)
     random = np.random.default_rng(1)
-    answers = Answers(random.integers(0, 1000, 500), 1000)
+    answers = Counted(random.integers(0, 1000, 500), 1000)
     records = tuple(random.integers(0, 2, (4, WIDTH)).astype(np.int32))
     actions = Actions.plain(workload)
     local = LocalEngine().query_player(actions, answers, 1000)
@@ -145,7 +147,7 @@ def test_a_lost_shard_is_made_again(address: str, step: str, monkeypatch) -> Non
     with open_engine("dask", address) as engine:
         remote = engine.query_player(actions, answers, 1000)
         for number in range(1, 5):
-            from dualquery.queries.evaluation import mean_answers
+            from dualquery.workloads.matching import mean_answers
 
             played = mean_answers(workload, np.array(records[:number]))
             expected = local.draw(20.0, played, 30, SeededSource(number))
@@ -173,7 +175,7 @@ def test_whatever_fails_on_a_worker_its_log_stays_silent(
         raise failure
 
     workload = random_marginals(SCHEMA, 3, 50)
-    answers = Answers(np.arange(50), 1000)
+    answers = Counted(np.arange(50), 1000)
     with open_engine("dask", address) as engine:
         monkeypatch.setattr(parts, "count", fail)
         with pytest.raises(EngineError, match=r"a worker failed: .*4711"):

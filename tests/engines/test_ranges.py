@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.engines import cluster
 from dualquery.estimator import DualQuery
 from dualquery.game import query_player
 from dualquery.privacy.neighbours import ROUNDING_CHARGE
 from dualquery.privacy.sampler import Draws
-from dualquery.queries import random_marginals
-from dualquery.schema import Attribute, Schema
+from dualquery.workloads.generators import random_marginals
 from tests.privacy.enumerated import log_weights
 
 SCHEMA = Schema(tuple(Attribute.binary(name) for name in "abc"))

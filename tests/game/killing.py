@@ -16,10 +16,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from dualquery import estimator
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.game.record_player import RecordPlayer
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.sources import SeededSource
-from dualquery.schema import Attribute, Schema
 
 EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "sqlite3.connect"}
 KILLED = 9

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 
 from dualquery import estimator
-from dualquery.errors import ReleaseError
+from dualquery.base.errors import ReleaseError
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.game.journal import Journal, begun
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import RecordPlayer
 from dualquery.privacy.ledger import Ledger, LedgerError
-from dualquery.schema import Schema
 
 JOB = DualQuery(
     epsilon=2.0, delta=1e-3, rounds=4, samples=20, eta=3.0, queries=100, player="record",

@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.free import Free
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
-from dualquery.free import Free
 from dualquery.game.loop import play
 from dualquery.game.plan import Plan, Player, default_player, make_plan
 from dualquery.game.query_player import QueryPlayer
@@ -20,17 +22,16 @@ from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource
-from dualquery.queries import random_marginals
-from dualquery.queries.counting import Answers
-from dualquery.queries.evaluation import mean_answers
-from dualquery.schema import Attribute, Schema
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.matching import mean_answers
 
 
 def test_the_query_player_draws_by_the_formula() -> None:
     """Frequencies of many draws against exp(±β(q(D) − a)), computed here by hand."""
     counts, rows = np.array([10, 40, 90, 50]), 100
     played = np.array([0.5, 0.4, 0.6, 0.5])
-    draws = QueryPlayer(Answers(counts, rows)).draw(4.0, played, 200_000, SeededSource(1))
+    draws = QueryPlayer(Counted(counts, rows)).draw(4.0, played, 200_000, SeededSource(1))
     exponent = 4.0 * (counts / rows - played)
     weights = np.exp(np.concatenate([exponent, -exponent]))
     found = np.bincount(draws.queries + 4 * draws.negated, minlength=8) / 200_000
@@ -41,7 +42,7 @@ def test_the_add_remove_weights_use_negated_counts() -> None:
     """Under add-remove, q̄ has the score (|D| − c)/n0, whatever n0 is."""
     counts, rows, reference = np.array([10, 70]), 100, 160
     played = np.array([0.3, 0.2])
-    player = QueryPlayer(Answers(counts, rows), reference)
+    player = QueryPlayer(Counted(counts, rows), reference)
     draws = player.draw(3.0, played, 200_000, SeededSource(2))
     plain = 3.0 * (counts / reference - played)
     negated = 3.0 * ((rows - counts) / reference - (1 - played))
@@ -60,7 +61,7 @@ def test_rounds_are_drawn_against_the_mean_of_the_records(schema: Schema) -> Non
             return super().draw(temperature, played, samples, source)
 
     player = RecordPlayer(workload, oracle("annealing"))
-    answers = Answers(np.full(50, 30), 100)
+    answers = Counted(np.full(50, 30), 100)
     state, transcript = play(
         Watching(answers), player, 2.0 * np.arange(5), np.full(5, 40), SeededSource(3)
     )
@@ -83,7 +84,7 @@ def test_free_attributes(free: Free) -> None:
     workload = random_marginals(schema, 1, 1)
     player = RecordPlayer(workload, oracle("annealing"), free=free)
     _, transcript = play(
-        QueryPlayer(Answers(np.array([5]), 10)),
+        QueryPlayer(Counted(np.array([5]), 10)),
         player,
         np.arange(2.0),
         np.full(2, 3),
@@ -110,7 +111,7 @@ def test_the_events_of_plan_and_transcript_agree(
 
 @pytest.mark.parametrize("settings", [{"player": "record", "refit": False}, {"player": "model"}])
 def test_errors_shrink_with_the_budget(schema: Schema, rows: pa.Table, settings) -> None:
-    from dualquery.evaluation import evaluate
+    from dualquery.evaluation.figures import evaluate
 
     found = []
     for epsilon in (0.5, 50.0):

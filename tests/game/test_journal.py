@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dualquery.errors import ReleaseError
+from dualquery.base.errors import ReleaseError
 from dualquery.game import journal as journals
 from dualquery.game.journal import Journal
+from dualquery.game.transcript import Move
 from dualquery.privacy.sampler import Draws
-from dualquery.transcript import Move
 
 RUN = {"rounds": 3}
 DRAWS = [Draws(np.array([3 + t, 1]), np.array([True, False])) for t in range(3)]

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dualquery.errors import ReleaseError
+from dualquery.base.errors import ReleaseError
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.game.journal import Journal, begun
 from dualquery.privacy.sampler import Draws
-from dualquery.schema import Schema
 
 JOB = DualQuery(epsilon=2.0, delta=1e-3, rounds=6, samples=20, eta=3.0, queries=300, seed=4)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from dualquery.constraints import Constraints
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.constraints import Constraints
+from dualquery.domain.query import Literal, Query
+from dualquery.domain.schema import Schema
 from dualquery.oracles import Problem
 from dualquery.oracles.annealing import Annealing
 from dualquery.oracles.core import Core
-from dualquery.queries.query import Literal, Query
-from dualquery.queries.workload import Workload
-from dualquery.schema import Attribute, Schema
+from dualquery.workloads.workload import Workload
 
 PEOPLE = Schema(
     (

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.oracles import Response
 from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size, response_gap
 from tests.oracles.problems import PEOPLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.oracles import Response, exact, milp, oracle
 from dualquery.oracles.compile import compile_core
 from dualquery.oracles.core import Part

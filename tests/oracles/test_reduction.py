@@ -12,7 +12,7 @@ from dualquery.oracles.annealing import Annealing
 from dualquery.oracles.compile import compile_core
 from dualquery.oracles.core import Part, decode, encode
 from dualquery.oracles.reduction import reduce_core
-from dualquery.queries.generators import parities, random_marginals
+from dualquery.workloads.generators import parities, random_marginals
 from tests.oracles.problems import binary, core_value, problems
 
 

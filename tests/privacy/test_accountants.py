@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS, epsilon_by_accountant, get_accountant
 from dualquery.privacy.accountants.gaussian import delta_of_mu, epsilon_of_mu
 from dualquery.privacy.events import Events, record_player_temperatures

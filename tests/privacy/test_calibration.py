@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.calibration import (
     Budget,

@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from dualquery.base.errors import DualQueryError
 from dualquery.cli.ledger import ledger
 from dualquery.cli.privacy import privacy
-from dualquery.errors import DualQueryError
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours

@@ -16,6 +16,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.language import parse
+from dualquery.domain.schema import Schema
 from dualquery.game import query_player
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Played, RecordPlayer
@@ -24,11 +27,9 @@ from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import ROUNDING_CHARGE, Neighbours
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import SystemSource
-from dualquery.queries.counting import Answers
-from dualquery.queries.evaluation import add_matches
-from dualquery.queries.language import parse
-from dualquery.queries.workload import Workload
-from dualquery.schema import Attribute, Schema
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.matching import add_matches
+from dualquery.workloads.workload import Workload
 
 from .enumerated import Findings, Outcome, Table, Vector, compare, log_weights, neighbouring
 
@@ -97,7 +98,7 @@ def play(setting: Setting, table: Table) -> Outcome:
     for record in table:
         add_matches(WORKLOAD, RECORDS[record], counts)
     size = setting.rows if setting.negation_ignores_size else len(table)
-    player = QueryPlayer(Answers(counts.astype(np.int64), size), setting.rows)
+    player = QueryPlayer(Counted(counts.astype(np.int64), size), setting.rows)
     orders = np.array([2.0 if a != b else 1.0 for a, b in MULTISETS])
     first, second = np.array(MULTISETS).T
     seen: dict[tuple[int, tuple[int, ...]], Vector] = {}

@@ -20,22 +20,23 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.language import parse
+from dualquery.domain.schema import Schema
 from dualquery.game import query_player
 from dualquery.game.model_player import Fitted, ModelPlayer
 from dualquery.game.plan import Player, temperatures_of
 from dualquery.game.query_player import QueryPlayer
+from dualquery.model.schedule import Schedule
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import ROUNDING_CHARGE, Neighbours
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import SystemSource
-from dualquery.queries.actions import Actions
-from dualquery.queries.counting import Answers
-from dualquery.queries.evaluation import add_matches
-from dualquery.queries.language import parse
-from dualquery.queries.probes import with_probes
-from dualquery.queries.workload import Workload
-from dualquery.refit.schedule import Schedule
-from dualquery.schema import Attribute, Schema
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.matching import add_matches
+from dualquery.workloads.probes import with_probes
+from dualquery.workloads.workload import Workload
 
 from .enumerated import Findings, Outcome, Table, Vector, compare, log_weights, neighbouring
 
@@ -117,11 +118,11 @@ def answers_after(history: History, temperatures: tuple[float, ...]) -> Vector:
     return player.answers(state_after(history, temperatures))
 
 
-def counts_of(table: Table, workload: Workload) -> Answers:
+def counts_of(table: Table, workload: Workload) -> Counted:
     counts = np.zeros(len(workload), dtype=np.int32)
     for record in table:
         add_matches(workload, RECORDS[record], counts)
-    return Answers(counts.astype(np.int64), len(table))
+    return Counted(counts.astype(np.int64), len(table))
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +138,7 @@ def play(setting: Setting, table: Table) -> Outcome:
     if setting.prior_from_counts:
         offsets = offsets + 0.1 * answers.counts
     if setting.negation_ignores_size:
-        answers = Answers(answers.counts, setting.rows)
+        answers = Counted(answers.counts, setting.rows)
     player = QueryPlayer(answers, setting.rows, offsets=offsets)
     temperatures = tuple(setting.played_temperatures.tolist())
     multisets = setting.multisets()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
 

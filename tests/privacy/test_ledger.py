@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events, record_player_temperatures

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import (
     ACCOUNTANTS,
     NotCoveredError,
@@ -362,7 +362,7 @@ def test_a_statement_says_who_does_not_cover_gaussian_noise() -> None:
 
 
 def test_the_page_says_who_does_not_cover_gaussian_noise() -> None:
-    from dualquery.report.words import _by_accountant
+    from dualquery.release.page.words import _by_accountant
 
     statement = PrivacyStatement.of(DRAWS.then(gaussian(3.0)), delta=1e-6, rows=100)
     page = _by_accountant(statement)

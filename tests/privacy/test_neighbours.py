@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.neighbours import ROUNDING_CHARGE, Neighbours, rounding_charge
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy import noise
 from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
 from dualquery.privacy.sources import SeededSource, SystemSource

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.sampler import Proposal, draw
 from dualquery.privacy.shards import BUCKETS, Shard, Shards
 from dualquery.privacy.sources import SeededSource, SystemSource

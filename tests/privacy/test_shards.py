@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.neighbours import Neighbours, rounding_charge
 from dualquery.privacy.sampler import draw
 from dualquery.privacy.shards import BLOCK, BUCKETS, CLIP, Shard, Shards, mantissas, route

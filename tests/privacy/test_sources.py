@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
+from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.privacy.sources import (
     SeededSource,
@@ -16,7 +17,6 @@ from dualquery.privacy.sources import (
     uniform_below,
     uniform_bits,
 )
-from dualquery.schema import Schema
 
 from .twins import ScriptedSource
 

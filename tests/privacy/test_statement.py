@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu, mu_of
 from dualquery.privacy.events import Events, record_player_temperatures

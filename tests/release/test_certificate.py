@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import dualquery as dq
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
+from dualquery.domain.schema import Schema
 from dualquery.release.certificate import describe_certificate
-from dualquery.schema import Schema
 
 
 def test_a_certified_release(tmp_path, schema: Schema, rows: pa.Table) -> None:

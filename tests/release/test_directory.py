@@ -15,11 +15,11 @@ import pytest
 from scipy import sparse
 
 import dualquery as dq
-from dualquery.errors import ParameterError, QueryError, ReleaseError
+from dualquery.base.errors import ParameterError, QueryError, ReleaseError
+from dualquery.domain.schema import Schema
 from dualquery.privacy.statement import NOT_PRIVATE
 from dualquery.release import directory, stamps
 from dualquery.release.verifying import content_digest
-from dualquery.schema import Schema
 
 KINDS = {
     "records": {"player": "record", "refit": False},

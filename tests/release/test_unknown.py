@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import dualquery as dq
-from dualquery.errors import ParameterError, QueryError
-from dualquery.report.page import render_page
-from dualquery.report.payload import payload
-from dualquery.report.source import source_of
-from dualquery.schema import Schema
+from dualquery.base.errors import ParameterError, QueryError
+from dualquery.domain.schema import Schema
+from dualquery.release.page.payload import payload
+from dualquery.release.page.render import render_page
+from dualquery.release.page.source import source_of
 
 QUERIES = ("smoker=1 & sex=Male", "sex=Female & grade>=mid", "smoker=0")
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 import dualquery as dq
-from dualquery.errors import ReleaseError
+from dualquery.base.errors import ReleaseError
+from dualquery.domain.schema import Schema
 from dualquery.release import directory, verifying
-from dualquery.schema import Schema
 
 
 @pytest.fixture(scope="module", params=["replace-one", "add-remove", "seeded"])

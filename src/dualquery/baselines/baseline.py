@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import figure
-from dualquery.queries.workload import Workload
+from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from dualquery.baselines.baseline import FLOATING, Cost
 from dualquery.baselines.product import product_answers
-from dualquery.encoding import OutOfDomain
+from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.counting import count
-from dualquery.queries.workload import Literals, Workload
-from dualquery.records import Records
-from dualquery.schema import Schema
-from dualquery.table import Table
+from dualquery.rows.counting import count
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.packed import Records
+from dualquery.rows.table import Table
+from dualquery.workloads.workload import Literals, Workload
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.errors import ParameterError
 from dualquery.baselines.baseline import SEEDED, Cost, Floats
 from dualquery.baselines.noise import discrete_laplace, rational_scale
 from dualquery.baselines.universe import MEMORY, OnUniverse, require_memory
-from dualquery.errors import ParameterError
 from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.neighbours import Neighbours, rounding_charge
 from dualquery.privacy.sampler import draw
 from dualquery.privacy.shards import Shard
 from dualquery.privacy.sources import RandomSource
-from dualquery.queries.counting import Answers
-from dualquery.queries.workload import Workload
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.workload import Workload
 
 Positions = npt.NDArray[np.int64]
 
@@ -98,7 +98,7 @@ class Measurements:
     negations are drawn less than half the time, and drawn again.
     """
 
-    table: Answers
+    table: Counted
     rates: Rates
 
     def weigh(self, played: Floats, allowed: Positions) -> Shard:
@@ -188,7 +188,7 @@ class Mwem:
     @classmethod
     def fit(
         cls,
-        answers: Answers,
+        answers: Counted,
         workload: Workload,
         *,
         epsilon: float,

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.errors import QueryError
 from dualquery.baselines.baseline import FLOATING, Cost, Floats
-from dualquery.errors import QueryError
 from dualquery.privacy._checks import positive
 from dualquery.privacy.accountants import zcdp
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.queries.counting import Answers
-from dualquery.queries.workload import Workload
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.workload import Workload
 
 # Replacing a record moves each count by at most one, so m different queries are an L1 distance of m
 # and an L2 distance of √m apart, and no smaller bound holds for every workload. A query that is
@@ -63,7 +63,7 @@ class Laplace(_Noisy):
     @classmethod
     def fit(
         cls,
-        answers: Answers,
+        answers: Counted,
         workload: Workload,
         *,
         epsilon: float,
@@ -95,7 +95,7 @@ class Gaussian(_Noisy):
     @classmethod
     def fit(
         cls,
-        answers: Answers,
+        answers: Counted,
         workload: Workload,
         *,
         epsilon: float,
@@ -110,7 +110,7 @@ class Gaussian(_Noisy):
         return cls(shares[which], workload.fingerprint, scale, cost)
 
 
-def _shares(answers: Answers, chosen: npt.NDArray[np.int64], noise: Floats) -> Floats:
+def _shares(answers: Counted, chosen: npt.NDArray[np.int64], noise: Floats) -> Floats:
     return np.clip((answers.counts[chosen] + noise) / answers.rows, 0.0, 1.0)
 
 

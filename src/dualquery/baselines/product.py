@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.baselines.baseline import FREE, Cost
-from dualquery.queries.workload import Workload
+from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.errors import ParameterError
 from dualquery.baselines.baseline import Floats
-from dualquery.errors import ParameterError
-from dualquery.queries.workload import Workload
-from dualquery.schema import Schema
+from dualquery.domain.schema import Schema
+from dualquery.workloads.workload import Workload
 
 Axes = tuple[int, ...]
 

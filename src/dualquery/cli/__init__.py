@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from dualquery.errors import DualQueryError
+from dualquery.base.errors import DualQueryError
 
 # Typer may carry its own copy of click: the base of its errors is reached by a public one.
 _CLICK_ERROR: Any = typer.BadParameter.__mro__[2]

@@ -26,9 +26,11 @@ def answer(
     as_json: options.Json = False,
 ) -> None:
     """Answer queries from a release; the private table is not needed."""
-    from dualquery.queries import Workload, format_query, parse
-    from dualquery.release.directory import read_release
+    from dualquery.domain.language import parse
+    from dualquery.domain.printing import format_query
+    from dualquery.release.release import load as read_release
     from dualquery.release.unknown import listed
+    from dualquery.workloads.workload import Workload
 
     release = read_release(directory)
     parsed = [parse(text, release.schema) for text in queries]

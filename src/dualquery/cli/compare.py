@@ -30,9 +30,9 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Releases side by side: parameters, ε by every accountant, and with --table their errors."""
+    from dualquery.base.errors import ParameterError
     from dualquery.cli.evaluate import WARNING
-    from dualquery.errors import ParameterError
-    from dualquery.release.directory import read_release
+    from dualquery.release.release import load as read_release
 
     if workload is not None and table is None:
         raise ParameterError("--workload needs --table: without it there is no error to measure")
@@ -56,8 +56,8 @@ def compare(
 
 
 def _errors(release: Any, table: Path, workload: Path | None, out_of_domain: str) -> dict[str, Any]:
-    from dualquery.evaluation import evaluate
-    from dualquery.queries.generators import read_workload
+    from dualquery.evaluation.figures import evaluate
+    from dualquery.workloads.generators import read_workload
 
     asked = None if workload is None else read_workload(workload, release.schema)
     return evaluate(release, table, asked, out_of_domain).to_dict()

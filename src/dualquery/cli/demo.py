@@ -32,12 +32,12 @@ def demo(
     from dualquery.cli.evaluate import error_table
     from dualquery.cli.progress import Reporter
     from dualquery.cli.release import describe
-    from dualquery.demo.survey import SCHEMA_FILE, make_survey
+    from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
-    from dualquery.evaluation import evaluate
-    from dualquery.frames import write_table
+    from dualquery.evaluation.figures import evaluate
+    from dualquery.paper.demo.survey import SCHEMA_FILE, make_survey
     from dualquery.release.directory import check_free
-    from dualquery.schema import Schema
+    from dualquery.release.frames import write_table
 
     check_free(out, overwrite=overwrite)
     schema = Schema.load(SCHEMA_FILE)

@@ -13,7 +13,7 @@ from dualquery.cli import options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dualquery.evaluation import Evaluation
+    from dualquery.evaluation.figures import Evaluation
 
 WARNING = "NOT PRIVATE: these errors were computed from the private table; do not publish them"
 
@@ -36,9 +36,9 @@ def evaluate(
     as_json: options.Json = False,
 ) -> None:
     """Error of a release against the private table. NOT PRIVATE."""
-    from dualquery.evaluation import evaluate as compare
-    from dualquery.queries.generators import read_workload
-    from dualquery.release.directory import read_release
+    from dualquery.evaluation.figures import evaluate as compare
+    from dualquery.release.release import load as read_release
+    from dualquery.workloads.generators import read_workload
 
     release = read_release(directory)
     asked = None if workload is None else read_workload(workload, release.schema)
@@ -48,9 +48,9 @@ def evaluate(
     result = compare(release, source, asked, out_of_domain)
     typer.echo(WARNING, err=True)
     if report is not None:
-        from dualquery.errors import ParameterError
-        from dualquery.evaluation_page import NOT_FOR_PUBLICATION, render_evaluation
-        from dualquery.files import write_private
+        from dualquery.base.errors import ParameterError
+        from dualquery.base.files import write_private
+        from dualquery.evaluation.page import NOT_FOR_PUBLICATION, render_evaluation
 
         try:
             write_private(report, render_evaluation(result, release.privacy))
@@ -67,7 +67,7 @@ def evaluate(
 
 def _check_report(report: Path, directory: Path) -> None:
     """Refuse a place that cannot be written, or from which the page would be published."""
-    from dualquery.errors import ParameterError
+    from dualquery.base.errors import ParameterError
 
     if report.resolve().is_relative_to(directory.resolve()):
         raise ParameterError(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dualquery.base.errors import ParameterError
 from dualquery.cli import options as shared
-from dualquery.errors import ParameterError
 
 REPORT = "report"
 
@@ -42,10 +42,10 @@ def experiment(
     quiet: shared.Quiet = False,
 ) -> None:
     """Run one of the paper's experiments, or resume it. Seeded: NOT PRIVATE."""
-    from dualquery.experiments import page
-    from dualquery.experiments.experiment import Options, file_stem, load, perform
-    from dualquery.experiments.plots import require_matplotlib
-    from dualquery.experiments.store import Store
+    from dualquery.paper.experiments import page
+    from dualquery.paper.experiments.experiment import Options, file_stem, load, perform
+    from dualquery.paper.experiments.plots import require_matplotlib
+    from dualquery.paper.experiments.store import Store
 
     require_matplotlib()
     chosen = Options(
@@ -75,7 +75,7 @@ def experiment(
     made = [*page.write_figures(found, rows, out, quick)]
     made.append(page.write_summary(found, rows, out, quick))
     if as_json:
-        from dualquery.experiments.summary import as_json as encoded
+        from dualquery.paper.experiments.summary import as_json as encoded
 
         typer.echo(encoded(rows, found.claims(rows)))
     else:

@@ -25,7 +25,7 @@ def ledger(
     as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
 ) -> None:
     """What releases of a data set have spent of its declared budget."""
-    from dualquery.errors import ParameterError
+    from dualquery.base.errors import ParameterError
     from dualquery.privacy.ledger import Ledger
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.privacy.rounding import rounded_up

@@ -49,13 +49,13 @@ LongRecords = Annotated[
 
 def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> Any:
     """The table a command was given: a path, or pairs in long format."""
-    from dualquery.errors import ParameterError
+    from dualquery.base.errors import ParameterError
 
     if long is None:
         if prefix or records is not None:
             raise ParameterError("--item-prefix and --records go with --long RECORD,ITEM")
         return table
-    from dualquery.sparse import LongTable
+    from dualquery.rows.long import LongTable
 
     columns = [name.strip() for name in long.split(",")]
     if len(columns) != 2 or not all(columns):

@@ -29,8 +29,8 @@ def refit(
 ) -> None:
     """Fit a model to the draws of a release. It needs no private table and costs no privacy."""
     from dualquery.cli.progress import Reporter
-    from dualquery.release.directory import read_release
     from dualquery.release.refitting import refitted
+    from dualquery.release.release import load as read_release
 
     release = read_release(directory)
     with Reporter(quiet) as progress:

@@ -80,9 +80,9 @@ def release(
 ) -> None:
     """Run the game on a private table and write a release that is safe to publish."""
     from dualquery.cli.progress import Reporter
+    from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
     from dualquery.release.directory import check_free
-    from dualquery.schema import Schema
 
     declared = Schema.load(schema).require_reviewed(schema)
     job = DualQuery(

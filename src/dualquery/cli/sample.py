@@ -23,9 +23,9 @@ def sample(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Write synthetic rows in the schema of the release."""
-    from dualquery.errors import ReleaseError
-    from dualquery.frames import write_table
-    from dualquery.release.directory import read_release
+    from dualquery.base.errors import ReleaseError
+    from dualquery.release.frames import write_table
+    from dualquery.release.release import load as read_release
     from dualquery.release.unknown import about_sample
 
     if out.exists() and not overwrite:

@@ -18,15 +18,14 @@ def schema(
     """Draft a schema from a table. It READS THE TABLE: review every domain before use."""
     from pathlib import Path
 
-    from dualquery.drafting import HEADER, draft_schema
-    from dualquery.errors import SchemaError
-    from dualquery.schema_files import save_schema
+    from dualquery.base.errors import SchemaError
+    from dualquery.rows.drafting import HEADER, draft_schema
 
     path = Path(out)
     if path.exists() and not overwrite:
         raise SchemaError(f"{out!r} exists; choose another name or pass --overwrite")
     draft = draft_schema(table, bins=bins)
-    save_schema(draft, path, HEADER)
+    draft.save(path, HEADER)
     typer.echo(f"draft of {len(draft)} attributes in {path}")
     typer.echo(
         "this command read the private table: values and edges in the draft were seen in it. "

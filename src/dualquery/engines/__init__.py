@@ -1,7 +1,7 @@
-"""Where counting runs and where the query player's weights live. Private side.
+"""PRIVATE. Where counting and weights live: in this process, or on the workers of a Dask cluster.
 
-Engines give the same counts, and from the same source the same draws; they differ in where the
-memory and the time are spent.
+Engines give the game its query player; only draws leave that. The estimator, the paper's
+experiments and the command line may import this room. Start reading at `engine`.
 """
 
 from dualquery.engines.engine import Engine, open_engine

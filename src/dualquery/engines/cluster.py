@@ -17,7 +17,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.encoding import OutOfDomain
+from dualquery.base.errors import EngineError
+from dualquery.base.threads import thread_count
 from dualquery.engines.held import Birth, Round, forget, step
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import (
@@ -28,19 +29,19 @@ from dualquery.engines.parts import (
     cut,
     package_version,
 )
-from dualquery.errors import EngineError
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Played, RecordPlayer
+from dualquery.game.transcript import Move
 from dualquery.privacy.sampler import Draws, draw
 from dualquery.privacy.shards import route
 from dualquery.privacy.sources import RandomSource
-from dualquery.queries.actions import Actions
-from dualquery.queries.counting import Answers
-from dualquery.queries.workload import Workload
-from dualquery.table import ParquetTable, Table, first_line
-from dualquery.threads import thread_count
-from dualquery.transcript import Move
+from dualquery.rows.arrow import ParquetTable
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.table import Table, first_line
 from dualquery.version import __version__
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.workload import Workload
 
 ATTEMPTS = 6
 """How often a lost worker's task is done again before the run gives up."""
@@ -111,7 +112,7 @@ class DaskEngine:
         """The Dask client, while the engine is open."""
         return self._client
 
-    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Answers:
+    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
         if not isinstance(table, ParquetTable):  # one stream of rows: nothing to share out
             return LocalEngine().count(table, workload, out_of_domain)
         parts = cut(table, 2 * len(self._client.nthreads()))
@@ -134,9 +135,9 @@ class DaskEngine:
             return added
 
         counts, rows = _persistently(attempt).open()
-        return Answers(counts, rows)
+        return Counted(counts, rows)
 
-    def query_player(self, actions: Actions, answers: Answers, reference: int) -> QueryPlayer:
+    def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         shards = RemoteShards(self._client, self._run, actions, answers, reference)
         return RemoteQueryPlayer(answers, reference, shards)
 
@@ -170,7 +171,7 @@ class RemoteQueryPlayer(QueryPlayer):
     the same words of a random source give the same draws.
     """
 
-    def __init__(self, answers: Answers, reference: int, shards: RemoteShards) -> None:
+    def __init__(self, answers: Counted, reference: int, shards: RemoteShards) -> None:
         self._shards = shards
 
     def draw(self, temperature: float, played: Any, samples: int, source: RandomSource) -> Draws:
@@ -188,7 +189,7 @@ class RemoteShards:
     """
 
     def __init__(
-        self, client: Any, run: str, actions: Actions, answers: Answers, reference: int
+        self, client: Any, run: str, actions: Actions, answers: Counted, reference: int
     ) -> None:
         self._client = client
         self._run = run

@@ -6,13 +6,13 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from dualquery.encoding import OutOfDomain
-from dualquery.errors import ParameterError, UnavailableError
+from dualquery.base.errors import ParameterError, UnavailableError
 from dualquery.game.query_player import QueryPlayer
-from dualquery.queries.actions import Actions
-from dualquery.queries.counting import Answers
-from dualquery.queries.workload import Workload
-from dualquery.table import Table
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.table import Table
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.workload import Workload
 
 NAMES = ("local", "dask")
 
@@ -20,11 +20,11 @@ NAMES = ("local", "dask")
 class Engine(Protocol):
     """Counts a workload and plays the query player's part; used as a context manager."""
 
-    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Answers:
+    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
         """Exact counts of the workload over the table."""
         ...
 
-    def query_player(self, actions: Actions, answers: Answers, reference: int) -> QueryPlayer:
+    def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         """The query player for these counts."""
         ...
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from dualquery.engines.parts import Private, enveloped
 from dualquery.privacy.shards import Shard
-from dualquery.queries.counting import Counts
-from dualquery.queries.evaluation import add_matches, share
-from dualquery.queries.workload import Workload
+from dualquery.rows.counting import Counts
+from dualquery.workloads.matching import add_matches, share
+from dualquery.workloads.workload import Workload
 
 Record = npt.NDArray[np.int32]
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from dualquery.encoding import OutOfDomain
 from dualquery.game.query_player import QueryPlayer
-from dualquery.queries.actions import Actions
-from dualquery.queries.counting import Answers, count
-from dualquery.queries.workload import Workload
-from dualquery.records import Records
-from dualquery.table import Table
+from dualquery.rows.counting import count
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.packed import Records
+from dualquery.rows.table import Table
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.workload import Workload
 
 
 class LocalEngine:
     """The default."""
 
-    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Answers:
+    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
         records = Records.pack(table, workload.schema, workload.literals, out_of_domain)
         return count(records, workload)
 
-    def query_player(self, actions: Actions, answers: Answers, reference: int) -> QueryPlayer:
+    def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         return QueryPlayer(answers, reference, offsets=actions.offsets)
 
     def data_player(self, player: Any) -> Any:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from dualquery.encoding import OutOfDomain
-from dualquery.errors import DualQueryError, EngineError, TableError
-from dualquery.queries.counting import Counts, count
-from dualquery.queries.workload import Workload
-from dualquery.records import Records
-from dualquery.table import ArrowTable, ParquetTable, first_line, parquet_batches, reading
+from dualquery.base.errors import DualQueryError, EngineError, TableError
+from dualquery.rows.arrow import ArrowTable, ParquetTable, parquet_batches
+from dualquery.rows.counting import Counts, count
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.packed import Records
+from dualquery.rows.table import first_line, reading
 from dualquery.version import __version__
+from dualquery.workloads.workload import Workload
 
 MOST_ROWS = 1 << 22
 """Rows of a part, about: what a worker holds at a time, packed."""

@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.game.transcript import Move
 from dualquery.privacy.sampler import Draws
-from dualquery.transcript import Move
 
 State = TypeVar("State")
 

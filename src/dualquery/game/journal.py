@@ -36,10 +36,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.errors import ReleaseError
-from dualquery.files import lock, sync_directory, write_all, write_durable
+from dualquery.base.errors import ReleaseError
+from dualquery.base.files import lock, sync_directory, write_all, write_durable
+from dualquery.game.transcript import Move
 from dualquery.privacy.sampler import Draws
-from dualquery.transcript import Move
 
 _FORMAT = 2
 _HEAD = b"dualquery journal 2\n"

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.journal import Journal, NoJournal
+from dualquery.game.transcript import Round, Transcript
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
-from dualquery.transcript import Round, Transcript
 
 State = TypeVar("State")
 

@@ -8,17 +8,20 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.game.transcript import Move
+from dualquery.model.compiled import CompiledWorkload
+from dualquery.model.drawn import Buffers, Drawn, answers_of
+from dualquery.model.glimpse import glimpse
+from dualquery.model.likelihood import Likelihood
+from dualquery.model.schedule import Schedule
+from dualquery.model.terms import Singles
+from dualquery.model.training import Parameters
 from dualquery.privacy.sampler import Draws
-from dualquery.queries.actions import Actions
-from dualquery.refit.compiled import CompiledWorkload
-from dualquery.refit.glimpse import glimpse
-from dualquery.refit.likelihood import Likelihood
-from dualquery.refit.schedule import Schedule
-from dualquery.refit.training import Parameters
-from dualquery.transcript import Move
+from dualquery.workloads.actions import Actions
 
 CONCENTRATED = 0.9
-"""Draws that name fewer than this share of the queries they should show a model that lags."""
+"""If the draws name fewer than this share of the distinct queries that we would expect, the model
+is lagging."""
 
 WORTHWHILE = 20.0
 """Nats that the second half of a pass must gain for another pass to follow."""
@@ -50,7 +53,8 @@ class ModelPlayer:
         self.schedule = schedule
         self.rounds = rounds
         self._compiled = CompiledWorkload.of(actions.queries)
-        self._ascent = schedule.ascent(self._compiled)
+        self._ascent = schedule.ascent(self._compiled.stack)
+        self._buffers = Buffers(self._compiled, schedule.components)
         self._likelihood = self._no_rounds()
         self._expected_distinct = cache(actions.expected_distinct)
 
@@ -58,23 +62,23 @@ class ModelPlayer:
         return Likelihood(self._compiled, self.actions.offsets, self.rounds)
 
     def start(self) -> Fitted:
-        return Fitted(self.schedule.start(self._compiled))
+        return Fitted(self.schedule.start(self._compiled.stack))
 
     def answers(self, state: Fitted) -> npt.NDArray[np.float64]:
-        return self._compiled.in_query_order(self._ascent.answers(state.parameters))
+        return self._compiled.in_query_order(self._answers(state.parameters))
 
     def respond(self, state: Fitted, temperature: float, draws: Draws) -> Move:
         likelihood = self._likelihood_of(state)
         parameters = state.parameters
-        likelihood.add(temperature, draws, self._ascent.answers(parameters))
+        likelihood.add(temperature, draws, self._answers(parameters))
         generator = np.random.default_rng([self.schedule.seed, len(state.rounds)])
-        ascent, seen = glimpse(self._ascent, likelihood, generator)
+        seen = glimpse(Drawn(self._compiled, likelihood, self._buffers), generator)
         rates = self.schedule.round_rates(temperature)
-        parameters, values = ascent.climb(parameters, seen, rates)
+        parameters, values = self._ascent.climb(parameters, [seen], rates)
         for _ in range(self.schedule.most_passes - 1 if self._lags(draws) else 0):
             if values[-1] - values[len(values) // 2] <= WORTHWHILE:
                 break
-            parameters, values = ascent.climb(parameters, seen, rates)
+            parameters, values = self._ascent.climb(parameters, [seen], rates)
         arrays = {
             "logits": parameters.flat,
             "_mean": parameters.mean,
@@ -85,6 +89,12 @@ class ModelPlayer:
             "steps": parameters.steps,
         }
         return Move(arrays, notes)
+
+    def _answers(self, parameters: Parameters) -> Singles:
+        """The model's answers, in the arrangement of the compiled workload."""
+        tables = self._ascent.tables(parameters)
+        weights = parameters.weights.astype(np.float32)
+        return answers_of(self._compiled, tables, weights, self._buffers)
 
     def _lags(self, draws: Draws) -> bool:
         named = len(np.unique(draws.queries))
@@ -106,5 +116,5 @@ class ModelPlayer:
             self._likelihood = self._no_rounds()
         for temperature, draws, flat in state.rounds[self._likelihood.rounds :]:
             drawn_against = Parameters.at(flat, self.schedule.components)
-            self._likelihood.add(temperature, draws, self._ascent.answers(drawn_against))
+            self._likelihood.add(temperature, draws, self._answers(drawn_against))
         return self._likelihood

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
+from dualquery.domain.schema import Schema
+from dualquery.model.schedule import extent
 from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.calibration import (
@@ -27,8 +29,6 @@ from dualquery.privacy.calibration import (
 )
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.rounding import rounded_up
-from dualquery.refit.schedule import extent
-from dualquery.schema import Schema
 
 Temperatures = npt.NDArray[np.float64]
 

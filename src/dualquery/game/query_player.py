@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dualquery.privacy.sampler import Draws, draw
 from dualquery.privacy.shards import Shard
 from dualquery.privacy.sources import RandomSource
-from dualquery.queries.counting import Answers
+from dualquery.workloads.counts import Counted
 
 
 class QueryPlayer:
@@ -28,7 +28,7 @@ class QueryPlayer:
 
     def __init__(
         self,
-        answers: Answers,
+        answers: Counted,
         reference: int | None = None,
         *,
         offsets: npt.NDArray[np.float64] | None = None,

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.free import Free
+from dualquery.domain.free import Free
+from dualquery.game.transcript import Move
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.problem import Problem
 from dualquery.privacy.sampler import Draws
-from dualquery.queries.evaluation import add_matches, share
-from dualquery.queries.workload import Workload
-from dualquery.transcript import Move
+from dualquery.workloads.matching import add_matches, share
+from dualquery.workloads.workload import Workload
 
 WARM_STARTS = 4
 """How many of the last records an oracle may start from."""

@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.game.fitting import fit_transcript
 from dualquery.game.loop import play
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.record_player import RecordPlayer
+from dualquery.game.transcript import Transcript
+from dualquery.model.mixture import Mixture
+from dualquery.model.schedule import Schedule
+from dualquery.model.standard_errors import ErrorTable
 from dualquery.oracles.registry import oracle
 from dualquery.privacy.sampler import Draws, draw
 from dualquery.privacy.shards import Shard
 from dualquery.privacy.sources import RandomSource, SeededSource
-from dualquery.queries.actions import Actions
-from dualquery.queries.generators import random_marginals
-from dualquery.queries.probes import with_probes
-from dualquery.refit.errors import ErrorTable
-from dualquery.refit.fit import fit_transcript
-from dualquery.refit.mixture import Mixture
-from dualquery.refit.schedule import Schedule
-from dualquery.transcript import Transcript
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.probes import with_probes
 
 MOST_QUERIES = 40_000
 """A rehearsal asks a random part of the queries; what a draw tells hardly depends on it."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualquery._compile import njit
+from dualquery.base.compile import njit
 from dualquery.oracles.core import Core, Int8, Int32, Int64, WeightedQueries
 
 

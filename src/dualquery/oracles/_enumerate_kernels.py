@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery._compile import njit
+from dualquery.base.compile import njit
 from dualquery.oracles._kernels import load, move
 from dualquery.oracles.core import Core, Part, Search
 

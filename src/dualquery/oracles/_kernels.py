@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery._compile import njit
+from dualquery.base.compile import njit
 from dualquery.oracles.core import Core, Int8, Int32, Int64, Part, Search
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dualquery._compile import njit
+from dualquery.base.compile import njit
 from dualquery.oracles._kernels import lists
 from dualquery.oracles.core import Core, Int8, Int32, Part
 

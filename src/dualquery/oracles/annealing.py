@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.oracles.compile import compile_core
 from dualquery.oracles.core import Core, Int32, Part, Schedule, Search, decode, encode
 from dualquery.oracles.oracle import Found, Record, TimedOracle

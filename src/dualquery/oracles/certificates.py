@@ -12,9 +12,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
+from dualquery.domain.schema import Schema
 from dualquery.oracles.oracle import Response
-from dualquery.schema import Schema
 
 
 def response_gap(response: Response, draws: int) -> float | None:

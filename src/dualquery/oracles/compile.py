@@ -6,6 +6,7 @@ import numpy as np
 
 from dualquery.oracles.core import Core, Int64, WeightedQueries
 from dualquery.oracles.problem import Problem
+from dualquery.workloads.workload import Workload
 
 
 def compile_core(problem: Problem) -> Core:
@@ -31,7 +32,7 @@ def weighted_queries(problem: Problem) -> WeightedQueries:
     )
     if problem.constraints is None or not len(problem.constraints):
         return drawn
-    rules = problem.constraints.forbidden
+    rules = Workload.of(problem.constraints.forbidden, workload.schema)
     return drawn._replace(
         attribute=np.concatenate([drawn.attribute, rules.literals.attribute]),
         literal_start=_append(drawn.literal_start, rules.literals.start),

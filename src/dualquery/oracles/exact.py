@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.oracles import milp
 from dualquery.oracles.annealing import Annealing, anneal_parts
 from dualquery.oracles.core import Core, Int32, Part, Search, decode

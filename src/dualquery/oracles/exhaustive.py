@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.oracles.oracle import Record, Response
 from dualquery.oracles.problem import Problem
 
@@ -38,7 +38,7 @@ class Exhaustive:
         started = time.perf_counter()
         mentioned = set(problem.workload.literals.attribute.tolist())
         if problem.constraints is not None:
-            mentioned |= set(problem.constraints.forbidden.literals.attribute.tolist())
+            mentioned |= set(problem.constraints.attributes.tolist())
         attributes = sorted(mentioned)
         sizes = [int(problem.workload.schema.sizes[a]) for a in attributes]
         count = int(np.prod(np.array(sizes, dtype=float))) if sizes else 1

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.constraints import Constraints
-from dualquery.errors import ParameterError
-from dualquery.queries.workload import Workload
+from dualquery.base.errors import ParameterError
+from dualquery.domain.constraints import Constraints
+from dualquery.workloads.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)

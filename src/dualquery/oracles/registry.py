@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from dualquery.errors import ParameterError, UnavailableError
+from dualquery.base.errors import ParameterError, UnavailableError
 from dualquery.oracles.oracle import Oracle
 
 

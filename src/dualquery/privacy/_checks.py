@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import SupportsFloat
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 
 
 def as_float(name: str, value: SupportsFloat) -> float:

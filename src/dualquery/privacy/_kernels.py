@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery._compile import njit
-from dualquery.privacy.shards import BUCKETS, CLIP
+from dualquery.base.compile import njit
+from dualquery.privacy._weights import BUCKETS, CLIP
 
 _LOG2_E = 1.4426950408889634
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dualquery._compile import njit
+from dualquery.base.compile import njit
 
 Array = Any
 

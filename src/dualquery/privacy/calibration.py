@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy._checks import not_negative, positive, probability, whole
 from dualquery.privacy.accountants import DEFAULT_ACCOUNTANT, get_accountant
 from dualquery.privacy.events import Events, record_player_temperatures

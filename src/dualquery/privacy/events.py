@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.neighbours import Neighbours
 

@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dualquery.errors import DualQueryError, ParameterError
+from dualquery.base.errors import DualQueryError, ParameterError
 from dualquery.privacy._checks import not_negative, positive, probability
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu

@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy._checks import whole
 
 ROUNDING_CHARGE = 2.0**-36

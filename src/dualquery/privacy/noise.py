@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.sources import RandomSource
 

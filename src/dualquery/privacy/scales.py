@@ -11,14 +11,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy._checks import positive
-from dualquery.privacy.noise import (
-    LARGEST_NUMERATOR,
-    LARGEST_SIGMA,
-    SMALLEST_SCALE,
-    SMALLEST_SIGMA,
-)
+from dualquery.privacy.noise import LARGEST_NUMERATOR, LARGEST_SIGMA, SMALLEST_SCALE, SMALLEST_SIGMA
 
 
 def sigma_for(mu: float, l2: float, share: float = 1.0) -> float:

@@ -22,12 +22,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
+from dualquery.base.threads import over_ranges
 from dualquery.privacy._checks import not_negative, whole
-from dualquery.threads import over_ranges
+from dualquery.privacy._weights import BUCKETS, CLIP
 
-CLIP = -600.0
-BUCKETS = 866  # ⌊600·log₂e⌋ + 1
 MANTISSA_BITS = 53
 LARGEST_OFFSET = 32.0
 """The rounding charge covers offsets of this size."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy._checks import probability, whole
 from dualquery.privacy.accountants import (
     ACCOUNTANTS,

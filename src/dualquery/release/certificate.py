@@ -6,10 +6,10 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
+from dualquery.game.transcript import Transcript
 from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size
-from dualquery.queries.workload import Workload
-from dualquery.transcript import Transcript
+from dualquery.workloads.workload import Workload
 
 CONFIDENCE = 0.05
 """The β of a certificate: the chance that draws were unlucky."""

@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.errors import DualQueryError, ReleaseError
-from dualquery.files import lock, sync_directory
-from dualquery.frames import records_table, write_table
+from dualquery.base.errors import DualQueryError, ReleaseError
+from dualquery.base.files import lock, sync_directory
+from dualquery.domain.schema import Schema
+from dualquery.game.transcript import Transcript
+from dualquery.model.mixture import Mixture
+from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.queries.actions import Actions
-from dualquery.queries.workload import Literals, Workload
-from dualquery.refit.errors import ErrorTable
-from dualquery.refit.mixture import Mixture
 from dualquery.release import stamps
-from dualquery.release.release import Release
+from dualquery.release.frames import records_table, write_table
+from dualquery.release.page.render import render_page
+from dualquery.release.published import Published
 from dualquery.release.verifying import (
     check_shapes,
     check_statement,
@@ -31,9 +32,9 @@ from dualquery.release.verifying import (
     read_arrays,
     read_json,
 )
-from dualquery.schema_files import schema_from_dict, schema_to_dict
-from dualquery.transcript import Transcript
 from dualquery.version import __version__
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.workload import Literals, Workload
 
 FORMAT = 2
 READABLE = (1, 2)
@@ -59,7 +60,7 @@ def _is_release(path: Path) -> bool:
 
 
 def write_release(
-    release: Release,
+    release: Published,
     path: Path,
     *,
     overwrite: bool = False,
@@ -154,8 +155,7 @@ def digest_of(path: Path) -> str | None:
     return _digest(path / "release.json") if _is_release(path) else None
 
 
-def _write_files(release: Release, folder: Path) -> None:
-    from dualquery.report.page import render_page
+def _write_files(release: Published, folder: Path) -> None:
 
     actions, queries = release.actions, release.actions.queries
     stamp = stamps.arrays(release.privacy.stamp)
@@ -201,7 +201,7 @@ def _write_files(release: Release, folder: Path) -> None:
     )
 
 
-def _description(release: Release, folder: Path) -> dict[str, Any]:
+def _description(release: Published, folder: Path) -> dict[str, Any]:
     notes = [one.move.notes for one in release.transcript]
     return {
         "format": FORMAT,
@@ -212,7 +212,7 @@ def _description(release: Release, folder: Path) -> dict[str, Any]:
         "oracle": oracle_summary(release.transcript),
         "certificate": release.certificate,
         "rounds": notes,
-        "schema": schema_to_dict(release.schema),
+        "schema": release.schema.to_dict(),
         "files": {file.name: _digest(file) for file in sorted(folder.iterdir())},
     }
 
@@ -235,7 +235,7 @@ def oracle_summary(transcript: Transcript) -> dict[str, Any]:
     }
 
 
-def read_release(path: str | Path) -> Release:
+def read_published(path: str | Path) -> Published:
     """Read a release directory and check that its files are the ones that were written."""
     folder = Path(path)
     if not _is_release(folder):
@@ -269,8 +269,8 @@ def read_release(path: str | Path) -> Release:
         raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
 
 
-def _assemble(folder: Path, content: dict[str, Any]) -> Release:
-    schema = schema_from_dict(content["schema"])
+def _assemble(folder: Path, content: dict[str, Any]) -> Published:
+    schema = Schema.from_dict(content["schema"])
     stored = read_arrays(folder / "workload.npz")
     literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
     queries = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
@@ -285,7 +285,7 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Release:
         stored = read_arrays(folder / "model.npz")
         model = Mixture(schema, stored["weights"], stored["tables"])
         errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
-    return Release(
+    return Published(
         schema,
         actions,
         transcript,

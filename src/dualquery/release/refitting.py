@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dualquery.errors import ParameterError
-from dualquery.free import Free
+from dualquery.base.errors import ParameterError
+from dualquery.domain.free import Free
+from dualquery.game.fitting import fit_transcript
 from dualquery.game.rehearsal import rehearse
-from dualquery.refit.fit import fit_transcript
-from dualquery.refit.schedule import Schedule
+from dualquery.model.schedule import Schedule
 from dualquery.release.release import Release
 
 Progress = Callable[[str, int, int], None]

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.errors import ReleaseError
-from dualquery.frames import note_key
+from dualquery.base.errors import ReleaseError
+from dualquery.release.frames import note_key
 
 STAMP = "stamp"
 """What a note or an array with the stamp is called."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 
 MOST_NAMES = 10
 """Attributes that a message names one by one."""

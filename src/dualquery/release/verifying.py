@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.errors import ReleaseError
+from dualquery.base.errors import ReleaseError
+from dualquery.game.transcript import Transcript
 from dualquery.privacy.events import Events
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.transcript import Transcript
 
 MOST_JSON = 1 << 28
 """Bytes of `release.json`; a schema of a million codes needs a tenth of it."""

@@ -189,7 +189,7 @@ MUTANTS = (
     ),
     Mutant(
         "clip-too-near",
-        _SHARDS,
+        "src/dualquery/privacy/_weights.py",
         "CLIP = -600.0",
         "CLIP = -6.0",
         ("tests/privacy/test_shards.py::test_the_clip_keeps_every_action_possible",),

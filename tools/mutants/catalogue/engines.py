@@ -84,7 +84,9 @@ MUTANTS = (
         "src/dualquery/estimator.py",
         "            and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE\n        ):",
         "            and False\n        ):",
-        ("tests/test_streams.py::test_a_declared_number_of_records_is_refused_under_add_remove",),
+        (
+            "tests/rows/test_streams.py::test_a_declared_number_of_records_is_refused_under_add_remove",
+        ),
         "Adding a record to a padded table replaces an empty one, at twice the price charged.",
     ),
     Mutant(

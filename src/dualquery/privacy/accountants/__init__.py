@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import ModuleType
 
-from dualquery.errors import ParameterError
+from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import advanced, gaussian, per_round, pure, zcdp
 from dualquery.privacy.accountants.protocol import Accountant, NotCoveredError
 from dualquery.privacy.events import Events

@@ -1,0 +1,5 @@
+"""Tools without a subject of their own: errors, files, threads, compiled loops, checks.
+
+Every room may import this one, and this one imports no other. Start reading at `errors`, because
+its classes are part of the interface.
+"""

@@ -1,6 +1,0 @@
-"""Invented tables of any size, made on the spot; the columns are made as they are needed."""
-
-from dualquery.datasets.biased import BiasedTable
-from dualquery.datasets.ratings import RatingsTable
-
-__all__ = ["BiasedTable", "RatingsTable"]

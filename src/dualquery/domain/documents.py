@@ -1,0 +1,78 @@
+"""Schema files as plain data: TOML both ways, mbi domain JSON in."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dualquery.base.errors import SchemaError
+from dualquery.domain.attributes import Value
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+def read_document(path: Path) -> Mapping[str, Any]:
+    """The content of a schema file, its kind told by its ending."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SchemaError(
+            f"cannot read schema file {str(path)!r}: {error.strerror or error}"
+        ) from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"schema file {str(path)!r} is not UTF-8 text") from None
+    try:
+        if path.suffix.lower() == ".json":
+            return domain_document(json.loads(text))
+        return tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SchemaError(f"schema file {str(path)!r}: {error}") from None
+
+
+def domain_document(domain: Any) -> Mapping[str, Any]:
+    """An mbi domain, a size per attribute, as a schema file would declare it: integer codes."""
+    if not isinstance(domain, Mapping):
+        raise SchemaError('an mbi domain is a JSON object such as {"sex": 2, "age": 85}')
+    attributes: dict[str, Any] = {}
+    for name, size in domain.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise SchemaError(f"attribute {name!r}: size {size!r}; expected a whole number ≥ 1")
+        attributes[name] = {"binary": True} if size == 2 else {"values": list(range(size))}
+    return {"attributes": attributes}
+
+
+def write_document(content: Mapping[str, Any], path: Path, header: Iterable[str] = ()) -> None:
+    """Write the content of a schema file as TOML, with comment lines at its head."""
+    lines = [f"# {line}".rstrip() for line in header]
+    if content.get("draft"):
+        lines.append("draft = true  # remove this line when you have reviewed the schema")
+    for name, entry in content.get("attributes", {}).items():
+        lines.append("")
+        lines.append(f"[attributes.{_key(name)}]")
+        lines.extend(f"{key} = {_literal(value)}" for key, value in entry.items())
+    if "binary_columns" in content:
+        lines.append("")
+        lines.append("[binary_columns]")
+        lines.extend(f"{key} = {_literal(v)}" for key, v in content["binary_columns"].items())
+    for rule in content.get("constraints", ()):
+        lines.extend(["", "[[constraints]]"])
+        lines.extend(f"{key} = {_literal(text)}" for key, text in rule.items())
+    path.write_text("\n".join(lines).lstrip("\n") + "\n", encoding="utf-8")
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.match(name) else _literal(name)
+
+
+def _literal(value: Value | list[Value]) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SchemaError(f"{value!r} cannot stand in a schema file")
+    # JSON and TOML agree on strings, numbers and booleans, but for DEL, which TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,189 @@
+"""Schemas: what the curator declares, never what the table shows.
+
+A domain read off private rows would leak them, so a schema is written by hand
+(or drafted, reviewed and then owned) and every cell is checked against it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dualquery.base.errors import SchemaError
+from dualquery.domain.attributes import Attribute, Attributes
+from dualquery.domain.constraints import Constraints
+from dualquery.domain.documents import read_document, write_document
+
+FEWEST_LISTED = 50
+"""So many plain 0/1 columns at the end of a schema are listed by their names alone."""
+
+
+@dataclass(frozen=True)
+class Schema(Attributes):
+    """The ordered attributes of a table, and the public rules that its records obey.
+
+    `patterns` stands for 0/1 columns that are known by name only once a table's header
+    is seen (`movie_*`); `resolve` turns them into attributes. `rules` are the public
+    constraints as they stand in the schema file; `constraints` is their working form. A
+    `draft` was made by reading the table, and nobody has reviewed it: no release takes it.
+    """
+
+    patterns: tuple[str, ...] = ()
+    rules: tuple[Mapping[str, str], ...] = ()
+    draft: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.attributes and not self.patterns:
+            raise SchemaError("the schema declares no attribute")
+        super().__post_init__()
+
+    @cached_property
+    def constraints(self) -> Constraints | None:
+        """What no record may be; None where nothing is forbidden."""
+        return Constraints.parse(self.rules, self) if self.rules else None
+
+    def resolve(self, columns: Iterable[str]) -> Schema:
+        """Fit the schema to a table's header: every declared column is there, patterns expanded.
+
+        The order is that of the schema, whatever the order of the table, so that nothing but the
+        columns that match a pattern is read off the header. Those follow the declared ones, in the
+        order of the header. Columns the schema does not declare are left out.
+        """
+        matchers = [re.compile(fnmatch.translate(pattern)) for pattern in self.patterns]
+        header = list(columns)
+        present = set(header)
+        if len(present) != len(header):
+            repeated = next(name for name in header if header.count(name) > 1)
+            raise SchemaError(f"the table has two columns named {repeated!r}")
+        for name in self.names:
+            if name not in present:
+                raise SchemaError(f"the table has no column {name!r}, which the schema declares")
+        matched = tuple(
+            Attribute.binary(name)
+            for name in header
+            if name not in self.index and any(matcher.match(name) for matcher in matchers)
+        )
+        if matchers and not matched:
+            raise SchemaError(
+                f"no column of the table matches binary_columns pattern {self.patterns[0]!r}"
+            )
+        return Schema((*self.attributes, *matched), rules=self.rules, draft=self.draft)
+
+    def reviewed(self) -> Schema:
+        """The schema of a draft, after its curator has checked every domain in it."""
+        return replace(self, draft=False)
+
+    def require_reviewed(self, file: str | Path | None = None) -> Schema:
+        """The schema itself, unless it is a draft that nobody has reviewed."""
+        if not self.draft:
+            return self
+        where = "the schema" if file is None else f"schema file {str(file)!r}"
+        how = "call reviewed()" if file is None else "remove that line"
+        raise SchemaError(
+            f"{where} says draft = true: its domains were seen in the private table. Replace them "
+            f"by what is publicly known, then {how}"
+        )
+
+    def require_resolved(self) -> Schema:
+        """The schema itself, if every column is known by name."""
+        if self.patterns:
+            raise SchemaError(
+                f"binary_columns pattern {self.patterns[0]!r} needs a table's header; "
+                "give `names` or `prefix` and `count` instead"
+            )
+        return self
+
+    # Plain data and files
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+        """Read the content of a schema file."""
+        unknown = set(content) - {"draft", "attributes", "binary_columns", "constraints"}
+        if unknown:
+            raise SchemaError(
+                f"unknown table [{min(unknown)}] in the schema; expected attributes, "
+                "binary_columns or constraints"
+            )
+        draft = content.get("draft", False)
+        if not isinstance(draft, bool):
+            raise SchemaError(f"draft = {draft!r}; expected true or false")
+        attributes = []
+        for name, entry in content.get("attributes", {}).items():
+            if not isinstance(entry, Mapping):
+                raise SchemaError(f"attribute {name!r}: expected a table, found {entry!r}")
+            attributes.append(Attribute.from_dict(name, entry))
+        names, patterns = _binary_columns(content.get("binary_columns", {}))
+        attributes.extend(Attribute.binary(name) for name in names)
+        rules = content.get("constraints", [])
+        if not isinstance(rules, list) or not all(isinstance(rule, Mapping) for rule in rules):
+            raise SchemaError("constraints: expected [[constraints]] tables")
+        schema = cls(tuple(attributes), patterns, tuple(dict(rule) for rule in rules), draft)
+        if not patterns:  # a rule about a column that is not known yet is checked with the table
+            schema.constraints  # noqa: B018 - rules that contradict one another are refused here
+        return schema
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain data, the inverse of `from_dict`.
+
+        Plain 0/1 columns at the end of a wide table are listed by name alone.
+        """
+        named, binaries = self._listed()
+        content: dict[str, Any] = {"draft": True} if self.draft else {}
+        if named:
+            content["attributes"] = {a.name: a.to_dict() for a in named}
+        columns: dict[str, Any] = {}
+        if binaries:
+            columns["names"] = [attribute.name for attribute in binaries]
+        if self.patterns:
+            columns["pattern"] = list(self.patterns)
+        if columns:
+            content["binary_columns"] = columns
+        if self.rules:
+            content["constraints"] = [dict(rule) for rule in self.rules]
+        return content
+
+    def _listed(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
+        """The attributes that are written out, and plain 0/1 columns behind them."""
+        end = len(self.attributes)
+        while end and self.attributes[end - 1].is_binary and not self.attributes[end - 1].default:
+            end -= 1
+        if len(self.attributes) - end < FEWEST_LISTED:  # few enough to be read one by one
+            end = len(self.attributes)
+        return self.attributes[:end], self.attributes[end:]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema file: TOML, or an mbi domain JSON (`{"sex": 2, "age": 85}`)."""
+        return cls.from_dict(read_document(Path(path)))
+
+    def save(self, path: str | Path, header: Iterable[str] = ()) -> None:
+        """Write the schema as TOML, with comment lines at its head."""
+        write_document(self.to_dict(), Path(path), header)
+
+
+def _binary_columns(entry: Any) -> tuple[list[str], tuple[str, ...]]:
+    if not isinstance(entry, Mapping):
+        raise SchemaError("binary_columns: expected a table")
+    unknown = set(entry) - {"pattern", "names", "prefix", "count"}
+    if unknown:
+        raise SchemaError(
+            f"binary_columns: unknown key {min(unknown)!r}; expected pattern, names, "
+            "or prefix and count"
+        )
+    names = list(entry.get("names", []))
+    if "prefix" in entry or "count" in entry:
+        prefix, count = entry.get("prefix"), entry.get("count")
+        if not isinstance(prefix, str) or not isinstance(count, int) or count < 1:
+            raise SchemaError(
+                f"binary_columns: prefix = {prefix!r}, count = {count!r}; "
+                "expected text and a whole number ≥ 1"
+            )
+        names.extend(f"{prefix}{position}" for position in range(count))
+    pattern = entry.get("pattern", [])
+    patterns = (pattern,) if isinstance(pattern, str) else tuple(pattern)
+    return names, patterns

@@ -1,0 +1,180 @@
+"""The curator's page about one evaluation. NOT PRIVATE: everything on it is computed from rows."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import pairwise
+from string import Template
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.printing import format_query
+from dualquery.evaluation.figures import Evaluation
+from dualquery.privacy.rounding import rounded_up
+from dualquery.privacy.statement import PrivacyStatement, figure
+from dualquery.release.page.charts import Axes, legend
+from dualquery.release.page.render import asset
+
+NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION"
+WORST = 25
+CELLS = 96
+"""Squares along one side of the scatter: half a million points are shown as a density."""
+
+Floats = npt.NDArray[np.float64]
+
+_PAGE = Template("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>$warning: evaluation of a release</title>
+<style>$style</style>
+</head>
+<body>
+<header>
+<p class="stamp">$warning. This page was computed from the private table. No guarantee covers it:
+do not publish it, and delete it when you are done.</p>
+<h1>Evaluation of a release</h1>
+<p class="lead">$lead</p>
+</header>
+<main>$sections</main>
+<footer><p class="stamp">$warning</p></footer>
+</body>
+</html>
+""")
+
+
+def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
+    """The page as text; every query is escaped."""
+    sections = {
+        "Errors beside the baselines": _baselines(result),
+        "True against released answers": _scatter(result),
+        "How large the errors are": _histogram(result),
+        "Errors by the size of the answer": _by_size(result),
+        "The worst queries": _worst(result),
+    }
+    return _PAGE.substitute(
+        warning=NOT_FOR_PUBLICATION,
+        style=asset("page.css"),
+        lead=f"{len(result.workload):,} queries, answers from the {escape(result.source)}, "
+        f"ε = {figure(privacy.epsilon)} at δ = {rounded_up(privacy.delta)}, "
+        f"{escape(str(privacy.neighbours))} neighbours.",
+        sections="".join(
+            f"<section><h2>{title}</h2>{content}</section>" for title, content in sections.items()
+        ),
+    )
+
+
+def _table(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
+    """A table whose first `words` columns are text and the others numbers; cells are HTML."""
+    kind = [""] * words + [' class="number"'] * (len(heads) - words)
+    head = "".join(f'<th scope="col"{k}>{h}</th>' for h, k in zip(heads, kind, strict=True))
+    body = "".join(
+        f'<tr><th scope="row">{row[0]}</th>'
+        + "".join(f"<td{k}>{cell}</td>" for cell, k in zip(row[1:], kind[1:], strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="group" aria-label="Table">'
+        f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _baselines(result: Evaluation) -> str:
+    entries = [(f"this release ({result.source})", result.errors), *result.baselines.items()]
+    return _table(
+        ["answers from", "max error", "average error"],
+        [
+            [escape(name), f"{errors.max_error:.4f}", f"{errors.average_error:.5f}"]
+            for name, errors in entries
+        ],
+    )
+
+
+def _scatter(result: Evaluation) -> str:
+    """A square is the darker the more queries fall into it; rings mark the worst."""
+    axes = Axes((0.0, 1.0), (0.0, 1.0), width=560, height=520)
+    counts, _, _ = np.histogram2d(
+        result.truth, result.released, bins=CELLS, range=((0.0, 1.0), (0.0, 1.0))
+    )
+    strongest = np.log1p(counts.max())
+    for i, j in np.argwhere(counts > 0):
+        opacity = 0.15 + 0.85 * float(np.log1p(counts[i, j]) / strongest)
+        axes.box(i / CELLS, (i + 1) / CELLS, j / CELLS, (j + 1) / CELLS, "area", opacity)
+    axes.line([0.0, 1.0], [0.0, 1.0], "even")
+    for position in _order(result)[:WORST]:
+        text = format_query(result.workload.query(int(position)), result.workload.schema)
+        axes.dot(float(result.truth[position]), float(result.released[position]), "worst", text)
+    label = "Density of released answers against true answers; exact ones lie on the diagonal"
+    return axes.svg(label, "true answer", "released answer") + legend(
+        [
+            ("first", "queries, darker where there are more"),
+            ("even", "no error"),
+            ("worst", "the worst queries (rings)"),
+        ]
+    )
+
+
+def _histogram(result: Evaluation) -> str:
+    errors = result.released - result.truth
+    reach = max(float(np.abs(errors).max()), 1e-9)
+    counts, edges = np.histogram(errors, bins=61, range=(-reach, reach))
+    axes = Axes((-reach, reach), (0.0, float(counts.max())))
+    width = float(edges[1] - edges[0])
+    for count, low in zip(counts, edges[:-1], strict=True):
+        axes.box(float(low) + 0.05 * width, float(low) + 0.95 * width, 0.0, float(count), "area")
+    shares = [0.5, 0.9, 0.99, 0.999]
+    bounds = np.quantile(np.abs(errors), shares)
+    words = ", ".join(
+        f"{100 * s:g} % of them below {b:.4f}" for s, b in zip(shares, bounds, strict=True)
+    )
+    return (
+        f"<p>Absolute errors: {words}. Mean of the signed errors: {errors.mean():+.5f}.</p>"
+        + axes.svg("How many queries have which error", "released minus true", "queries")
+    )
+
+
+def _by_size(result: Evaluation) -> str:
+    ends = [0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0]
+    errors = np.abs(result.released - result.truth)
+    rows = []
+    for low, high in pairwise(ends):
+        held = (result.truth >= low) & ((result.truth < high) | (high == 1.0))
+        if held.any():
+            rows.append(
+                [
+                    f"{low:g} to {high:g}",
+                    f"{int(held.sum()):,}",
+                    f"{float(errors[held].max()):.4f}",
+                    f"{float(errors[held].mean()):.5f}",
+                    f"{float((result.released - result.truth)[held].mean()):+.5f}",
+                ]
+            )
+    return _table(
+        ["true answer", "queries", "max error", "average error", "mean signed error"], rows
+    )
+
+
+def _worst(result: Evaluation) -> str:
+    rows = []
+    for position in _order(result)[:WORST]:
+        text = format_query(result.workload.query(int(position)), result.workload.schema)
+        true, released = float(result.truth[position]), float(result.released[position])
+        rows.append(
+            [
+                f"<code>{escape(text)}</code>",
+                f"{true:.4f}",
+                f"{released:.4f}",
+                f"{released - true:+.4f}",
+            ]
+        )
+    return _table(["query", "true", "released", "error"], rows)
+
+
+def _order(result: Evaluation) -> npt.NDArray[np.int64]:
+    """Queries from the largest error down; ties as they stand in the workload."""
+    return np.argsort(-np.abs(result.released - result.truth), kind="stable")

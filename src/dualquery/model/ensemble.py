@@ -1,0 +1,61 @@
+"""Several fits of one release, averaged: a mixture of mixtures.
+
+A fit from a random start ends in one of many optima that explain what was released equally well.
+Where the release says something, they agree; elsewhere each makes up something of its own. Their
+average keeps the first and loses most of the second. It is a mixture of products again, with the
+components of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dualquery.base.threads import over_ranges
+from dualquery.domain.free import Free
+from dualquery.model.mixture import Mixture
+from dualquery.model.terms import Term
+from dualquery.model.training import Ascent, Parameters
+
+Members = tuple[Parameters, ...]
+
+
+def climbed(
+    members: Members,
+    ascent: Callable[[], Ascent],
+    terms: Sequence[Term],
+    rates: Sequence[float],
+    observer: Callable[[int, int], None] = lambda done, total: None,
+) -> Members:
+    """Every member after one step at each rate, on as many threads as there are.
+
+    Args:
+        members: where the fits stand.
+        ascent: makes an ascent; each thread needs buffers of its own.
+        terms: what is climbed. Terms are read by all threads at once.
+        rates: one per step.
+        observer: told how many members are done, and of how many.
+    """
+    found: list[Parameters] = list(members)
+    done: list[int] = []
+
+    def task(first: int, last: int) -> None:
+        for number in range(first, last):
+            found[number], _ = ascent().climb(found[number], terms, rates)
+            done.append(number)
+            observer(len(done), len(members))
+
+    over_ranges(task, len(members), grain=1)
+    return tuple(found)
+
+
+def merged(members: Sequence[Mixture]) -> Mixture:
+    """The average of several mixtures over the same schema."""
+    weights = np.concatenate([one.weights for one in members]) / len(members)
+    return Mixture(members[0].schema, weights, np.hstack([one.tables for one in members]))
+
+
+def published(members: Members, ascent: Ascent, free: Free = Free.DEFAULT) -> Mixture:
+    """The model as it is published; `free` says what attributes take that are not modelled."""
+    return merged([ascent.mixture(one, free) for one in members])

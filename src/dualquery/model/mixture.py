@@ -1,0 +1,128 @@
+"""The model: a mixture of product distributions over the schema's attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import QueryError
+from dualquery.base.threads import over_ranges
+from dualquery.domain.query import Query
+from dualquery.domain.schema import Schema
+from dualquery.model.compiled import CompiledWorkload
+from dualquery.workloads.workload import Workload
+
+Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+"""Of single or double precision."""
+
+
+TRIES = 20
+"""How often a row that breaks a constraint is drawn again before it is mended."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """With probability weights[k], every attribute is drawn from its own table of component k.
+
+    `tables[schema.code_start[a] + c, k]` is the probability that attribute a has code c in
+    component k. Any conjunction or parity of set-literals has a closed form, and any number of
+    valid records can be drawn.
+    """
+
+    schema: Schema
+    weights: Floats
+    tables: Floats
+
+    def answers(self, workload: Workload) -> Floats:
+        """The probability of each query."""
+        compiled = CompiledWorkload.of(workload)
+        return compiled.in_query_order(
+            arranged_answers(compiled, self.weights, self.tables[compiled.stack.codes])
+        )
+
+    def sample(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+        """Draw records, one row of codes each; every one is valid and obeys the constraints.
+
+        What breaks a constraint is drawn again, so that rows follow the model given that all
+        hold; what still breaks one after some tries is mended.
+        """
+        codes = self._draw(rows, generator)
+        constraints = self.schema.constraints
+        if constraints is None:
+            return codes
+        for _ in range(TRIES):
+            broken = np.flatnonzero(~constraints.holds(codes))
+            if not len(broken):
+                return codes
+            codes[broken] = self._draw(len(broken), generator)
+        return constraints.repair(codes, generator)
+
+    def _draw(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+        component = generator.choice(len(self.weights), size=rows, p=self.weights)
+        order = np.argsort(component, kind="stable")
+        bounds = np.searchsorted(component[order], np.arange(len(self.weights) + 1))
+        start = self.schema.code_start
+        codes = np.empty((rows, len(self.schema)), dtype=np.int32)
+        for k in range(len(self.weights)):
+            chosen = order[bounds[k] : bounds[k + 1]]
+            if not len(chosen):
+                continue
+            for a in range(len(self.schema)):
+                shares = np.cumsum(self.tables[start[a] : start[a + 1], k])
+                uniform = generator.random(len(chosen)) * shares[-1]
+                codes[chosen, a] = np.searchsorted(shares[:-1], uniform, side="right")
+        return codes
+
+    def given(self, query: Query) -> Mixture:
+        """The model of the records that satisfy a conjunction."""
+        if query.kind != "conjunction":
+            raise QueryError("rows can be conditioned on a conjunction, not on a parity")
+        weights, tables = self.weights.copy(), self.tables.copy()
+        for literal in query.literals:
+            begin = int(self.schema.code_start[literal.attribute])
+            size = int(self.schema.sizes[literal.attribute])
+            allowed = literal.allowed(size)
+            kept = np.array([code in allowed for code in range(size)])
+            part = tables[begin : begin + size] * kept[:, None]
+            share = part.sum(axis=0)
+            weights *= share
+            tables[begin : begin + size] = np.where(
+                share > 0.0, part / np.where(share > 0.0, share, 1.0), kept[:, None] / kept.sum()
+            )
+        total = weights.sum()
+        if total <= 0.0:
+            raise QueryError("the model holds the condition for impossible")
+        return Mixture(self.schema, weights / total, tables)
+
+
+def arranged_answers(compiled: CompiledWorkload, weights: Array, tables: Array) -> Array:
+    """The answers of a mixture in the order of a compiled workload, in the tables' precision."""
+    from dualquery.model._kernels import fill_rows
+
+    rows = np.empty((compiled.row_count, len(weights)), tables.dtype)
+    fill_rows(tables, compiled.member_start, compiled.members, rows)
+    return answers_from_rows(compiled, weights, rows)
+
+
+def answers_from_rows(compiled: CompiledWorkload, weights: Array, rows: Array) -> Array:
+    """The same from the rows of the literals; the rows of parities are filled in here."""
+    from dualquery.model._kernels import forward
+
+    plain = 2 * compiled.literals
+    rows[plain:] = 1.0 - 2.0 * rows[: len(rows) - plain]
+    answers = np.empty(len(compiled.order), dtype=rows.dtype)
+
+    def task(first: int, stop: int) -> None:
+        forward(
+            rows, weights, compiled.group_start, compiled.prefix_start, compiled.prefix,
+            compiled.last, answers, first, stop,
+        )  # fmt: skip
+
+    over_ranges(task, len(compiled.group_start) - 1, grain=512)
+    if compiled.has_parities:
+        answers[compiled.is_parity] = 0.5 + 0.5 * answers[compiled.is_parity]
+    return answers

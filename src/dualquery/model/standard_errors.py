@@ -1,0 +1,81 @@
+"""How far a model's answers may be off, by size of answer and number of literals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.workloads.workload import Workload
+
+Floats = npt.NDArray[np.float64]
+
+LEVELS = np.array([0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.5])
+"""Borders of the classes of answers; an answer counts by its distance from 0 or 1."""
+
+MOST_LITERALS = 3
+"""Queries with more literals count as having this many."""
+
+FEWEST = 30
+"""Classes with fewer queries borrow the figure of the next class."""
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Root-mean-square errors seen in a rehearsal.
+
+    `scale[k − 1, j]` is that of queries with k literals whose answer lies between
+    LEVELS[j] and LEVELS[j + 1] of 0 or 1.
+    """
+
+    scale: Floats
+
+    @classmethod
+    def of(cls, workload: Workload, answers: Floats, truth: Floats) -> ErrorTable:
+        """Tabulate the errors of `answers`; classes are formed by the answers, as in use."""
+        literals, level = _classes(workload, answers)
+        scale = np.full((MOST_LITERALS, len(LEVELS) - 1), np.nan)
+        for k in range(MOST_LITERALS):
+            for j in range(len(LEVELS) - 1):
+                errors = (answers - truth)[(literals == k) & (level == j)]
+                if len(errors) >= FEWEST:
+                    scale[k, j] = np.sqrt(np.mean(errors**2))
+        return cls(_filled(scale))
+
+    def of_answers(self, workload: Workload, answers: Floats) -> Floats:
+        """A standard error for each answer, interpolated between the classes."""
+        literals, _ = _classes(workload, answers)
+        distance = np.minimum(answers, 1.0 - answers)
+        middle = np.log(np.sqrt(np.maximum(LEVELS[:-1], 3e-5) * LEVELS[1:]))
+        place = np.log(np.maximum(distance, 1e-6))
+        found = np.empty(len(answers))
+        for k in range(MOST_LITERALS):
+            chosen = literals == k
+            found[chosen] = np.exp(np.interp(place[chosen], middle, np.log(self.scale[k])))
+        return found
+
+
+def _classes(
+    workload: Workload, answers: Floats
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    literals = np.minimum(np.diff(workload.start), MOST_LITERALS) - 1
+    distance = np.minimum(answers, 1.0 - answers)
+    level = np.searchsorted(LEVELS, distance, side="right") - 1
+    return literals, np.clip(level, 0, len(LEVELS) - 2)
+
+
+def _filled(scale: Floats) -> Floats:
+    """Empty classes take the figure of the nearest level, then of the nearest row."""
+    filled = scale.copy()
+    for row in filled:
+        known = np.flatnonzero(~np.isnan(row))
+        if len(known):
+            distance = np.abs(known[None, :] - np.arange(len(row))[:, None])
+            row[:] = row[known[np.argmin(distance, axis=1)]]
+    known = np.flatnonzero(~np.isnan(filled[:, 0]))
+    if not len(known):
+        return np.full_like(filled, np.nan)
+    for k in range(len(filled)):
+        filled[k] = filled[known[np.argmin(np.abs(known - k))]]
+    return np.maximum(filled, 1e-9)

@@ -1,0 +1,77 @@
+"""Compiled loops that make packed columns from counters: in any order, on any thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualquery.base.compile import njit
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(inline="always")
+def _mixed(state: Any) -> Any:
+    """The output function of SplitMix64: a well mixed word from a counter."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def biased_columns(seed: Any, columns: Any, bias: Any, out: Any, first: Any, last: Any) -> None:
+    """Fill `out[i]` with bits that are on with probability bias[columns[i]] / 2¹⁶.
+
+    From the last binary digit of the bias to the first, a 1 is a disjunction with a random
+    word and a 0 a conjunction: each digit halves what the ones after it decided.
+    """
+    words = out.shape[1]
+    for i in range(first, last):
+        column, row = columns[i], out[i]
+        key = _mixed(np.uint64(seed) + GOLDEN * np.uint64(column + 1))
+        row[:] = 0
+        digits = bias[column]
+        if digits == 1 << 16:
+            row[:] = ~np.uint64(0)
+            continue
+        for level in range(16):
+            chosen = np.uint64(0) - np.uint64((digits >> level) & 1)
+            if digits & ((1 << (level + 1)) - 1) == 0:
+                continue  # no ones yet: nothing to halve
+            offset = key + np.uint64(level * words) * GOLDEN
+            for w in range(words):
+                word = _mixed(offset + np.uint64(w + 1) * GOLDEN)
+                row[w] = (row[w] & word) | (chosen & ~word & ~row[w]) | (chosen & row[w])
+
+
+@njit(nogil=True, cache=True)
+def rated_columns(
+    seed: Any, columns: Any, chance: Any, start: Any, place: Any, out: Any, first: Any, last: Any
+) -> None:
+    """Fill `out[i]` with bits on for group g's members with probability chance[columns[i], g].
+
+    Group g holds the rows `place[start[g]:start[g+1]]`. The gaps between ones are geometric, so
+    the work goes with the ones and not with the rows.
+    """
+    for i in range(first, last):
+        column, row = columns[i], out[i]
+        row[:] = 0
+        state = _mixed(np.uint64(seed) + GOLDEN * np.uint64(column + 1))
+        for group in range(len(start) - 1):
+            p = chance[column, group]
+            if p <= 0.0:
+                continue
+            scale = 1.0 / np.log1p(-p)
+            member = start[group] - 1
+            while True:
+                state += GOLDEN
+                uniform = (np.float64(_mixed(state) >> np.uint64(11)) + 0.5) * 2.0**-53
+                gap = np.log(uniform) * scale
+                if gap >= start[group + 1] - member:
+                    break
+                member += 1 + np.int64(gap)
+                if member >= start[group + 1]:
+                    break
+                one = place[member]
+                row[one >> 6] |= np.uint64(1) << np.uint64(one & 63)

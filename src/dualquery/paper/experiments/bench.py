@@ -1,0 +1,196 @@
+"""A table, a workload and the true answers: what all series of one experiment share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import ParameterError
+from dualquery.baselines.baseline import Floats
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.paper.experiments.binarised import binarised, binarised_workload, is_binary
+from dualquery.paper.experiments.shapes import size_of
+from dualquery.rows.counting import count
+from dualquery.rows.opening import open_table
+from dualquery.rows.packed import Records
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.workload import Literals, Workload
+
+K = 3
+"""The arity of the paper's queries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table by name. `free` is what the paper gives attributes that no drawn query mentions:
+    0 where the data are sparse, a coin where they are not."""
+
+    name: str
+    table: Any
+    schema: Schema
+    free: str = "zero"
+
+
+def source(
+    name: str, data: Path | None = None, *, download: bool = False, quick: bool = False
+) -> Source:
+    """A data set of the experiments by name."""
+    from dualquery.paper.datasets import RatingsTable, catalogue
+
+    if name in catalogue.DATA_SETS:
+        table, schema = catalogue.load(name, data, download=download)
+        return Source(name, table, schema)
+    if name == "ratings":
+        ratings = RatingsTable(*size_of(name, quick))
+        return Source(name, ratings, ratings.schema)
+    if name == "netflix":
+        matrix, schema = catalogue.load_netflix(data)
+        return Source(name, matrix, schema)
+    known = ", ".join([*catalogue.DATA_SETS, "ratings", "netflix"])
+    raise ParameterError(f"unknown data set {name!r}; expected one of {known}")
+
+
+def biased(rows: int, width: int, seed: int = 0) -> Source:
+    """The paper's synthetic table."""
+    from dualquery.paper.datasets import BiasedTable
+
+    table = BiasedTable(rows, width, seed)
+    return Source("biased", table, table.schema, free="random")
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """One workload on one table, counted once."""
+
+    source: Source
+    kind: str
+    workload: Workload
+    answers: Counted
+    counting_seconds: float
+
+    @classmethod
+    def of(cls, source: Source, queries: int, seed: int = 0) -> Bench:
+        """Random 3-way marginals, as in the paper."""
+        workload = random_marginals(source.schema, min(K, len(source.schema)), queries, seed)
+        return cls.count(source, "marginals", workload)
+
+    @classmethod
+    def count(cls, source: Source, kind: str, workload: Workload) -> Bench:
+        table = open_table(source.table)
+        records = Records.pack(table, source.schema, workload.literals)
+        begun = time.perf_counter()
+        answers = count(records, workload)
+        return cls(source, kind, workload, answers, time.perf_counter() - begun)
+
+    @property
+    def rows(self) -> int:
+        return self.answers.rows
+
+    @cached_property
+    def truth(self) -> Floats:
+        return self.answers.counts / self.answers.rows
+
+    @cached_property
+    def bits(self) -> int:
+        return int(self.workload.schema.bit_counts.sum())
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the paper's view of the table is the table itself."""
+        return is_binary(self.workload.schema)
+
+    @cached_property
+    def binary_workload(self) -> Workload:
+        """The same queries over independent bits."""
+        if self.is_binary:
+            return self.workload
+        return binarised_workload(self.workload, binarised(self.workload.schema))
+
+    @property
+    def key(self) -> dict[str, object]:
+        """The cells of a row that the bench decides."""
+        return {
+            "dataset": self.source.name,
+            "table_rows": self.rows,
+            "bits": self.bits,
+            "queries": len(self.workload),
+            "kind": self.kind,
+        }
+
+
+class Latest:
+    """Keeps the last thing made, and only that: benches are large."""
+
+    def __init__(self) -> None:
+        self._name: object = None
+        self._made: Any = None
+
+    def __call__(self, name: object, make: Callable[[], Any]) -> Any:
+        if name != self._name:
+            self._made = None  # freed before the next is made
+            self._made = make()
+            self._name = name
+        return self._made
+
+
+def narrow(source: Source, bits: tuple[tuple[str, str], ...], queries: int, kind: str) -> Bench:
+    """A few bits of a table as 0/1 columns of their own, and random 3-way queries on them.
+
+    As in the wide experiments no query asks two bits of one original attribute.
+    """
+    schema = source.schema
+    owners = np.array([schema.position(name) for name, _ in bits])
+    workload = _triples(owners, queries, kind == "parities")
+    # Counted where the rows are: bit i of the narrow view is one code of attribute owners[i].
+    codes = np.array([schema[name].code_of(value) for name, value in bits], dtype=np.int32)
+    wide_literals = Literals(
+        owners[workload.literals.attribute].astype(np.int32),
+        workload.literals.start,
+        codes[workload.literals.attribute],
+    )
+    wide = Workload(schema, wide_literals, workload.start, workload.terms, workload.is_parity)
+    counted = Bench.count(source, kind, wide)
+    view = Schema(tuple(Attribute.binary(f"{name}={value}") for name, value in bits))
+    table = _columns(source, owners, codes, view)
+    named = Workload(view, workload.literals, workload.start, workload.terms, workload.is_parity)
+    narrowed = Source(source.name, table, view, free="zero")
+    return Bench(narrowed, kind, named, counted.answers, counted.counting_seconds)
+
+
+def _triples(owners: npt.NDArray[np.int64], queries: int, parity: bool) -> Workload:
+    stand_in = Schema(tuple(Attribute.binary(str(i)) for i in range(len(owners))))
+    drawn = random_marginals(stand_in, K, 4 * queries)
+    attributes = drawn.literals.attribute[drawn.terms >> 1].reshape(-1, K)
+    held = np.sort(owners[attributes], axis=1)
+    sensible = np.flatnonzero((held[:, 1:] != held[:, :-1]).all(axis=1))[:queries]
+    chosen = drawn.take(sensible)
+    if not parity:
+        return chosen
+    even = np.ones(len(chosen), dtype=bool)
+    return Workload(stand_in, chosen.literals, chosen.start, chosen.terms & ~np.int32(1), even)
+
+
+def _columns(
+    source: Source, owners: npt.NDArray[np.int64], codes: npt.NDArray[np.int32], view: Schema
+) -> Any:
+    """The bits of a narrow view as an Arrow table."""
+    import pyarrow as pa
+
+    from dualquery.rows.encoding import OutOfDomain
+
+    wanted = [int(a) for a in np.unique(owners)]
+    blocks = list(source.table.blocks(source.schema, wanted, OutOfDomain.REFUSE))
+    columns = {}
+    for name, owner, code in zip(view.names, owners, codes, strict=True):
+        hit = [block.codes(int(owner)) == code for block in blocks]
+        columns[name] = np.concatenate(hit).astype(np.int8)
+    return pa.table(columns)

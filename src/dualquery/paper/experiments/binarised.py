@@ -1,0 +1,72 @@
+"""The paper's view of a table: every bit a column of its own.
+
+The paper treats the bits of a categorical attribute as independent 0/1 columns, so the records its
+data player answers with may be young and old at once. To run its algorithm as it stands, schema
+and workload are carried over to that view; the queries, and so their true answers, are the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import QueryError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.workloads.workload import Literals, Workload
+
+
+def is_binary(schema: Schema) -> bool:
+    """Whether every attribute is one bit already."""
+    return all(attribute.is_binary for attribute in schema.attributes)
+
+
+def binarised(schema: Schema) -> Schema:
+    """One 0/1 attribute per bit, named `attribute=value`."""
+    bits: list[Attribute] = []
+    for attribute in schema.attributes:
+        if attribute.is_binary:
+            bits.append(Attribute.binary(attribute.name))
+        else:
+            bits.extend(
+                Attribute.binary(f"{attribute.name}={_label(attribute, code)}")
+                for code in range(attribute.size)
+            )
+    return Schema(tuple(bits))
+
+
+def _label(attribute: Attribute, code: int) -> str:
+    if code == attribute.missing_code:
+        return "missing"
+    if attribute.edges:
+        return f"{attribute.edges[code]:g}"
+    return str(attribute.values[code])
+
+
+def binarised_workload(workload: Workload, view: Schema | None = None) -> Workload:
+    """The same queries over the bits; their literals must ask for one value each."""
+    schema, literals = workload.schema, workload.literals
+    if np.any(np.diff(literals.start) != 1):
+        raise QueryError("a literal with several values has no single bit in the binary view")
+    bits = _bits(schema, literals.attribute, literals.codes)
+    ones = np.ones(len(literals), dtype=np.int32)
+    # The 0 of a 0/1 column is no bit of its own but the negation of its one bit.
+    single = schema.bit_counts[literals.attribute] == 1
+    ones[single] = literals.codes[single]
+    return Workload(
+        binarised(schema) if view is None else view,
+        Literals(bits.astype(np.int32), literals.start, ones),
+        workload.start,
+        workload.terms,
+        workload.is_parity,
+    )
+
+
+def _bits(
+    schema: Schema, attributes: npt.NDArray[np.int32], codes: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:
+    first = np.concatenate([[0], np.cumsum(schema.bit_counts)])[:-1]
+    found: npt.NDArray[np.int64] = first[attributes] + np.where(
+        schema.bit_counts[attributes] == 1, 0, codes
+    )
+    return found

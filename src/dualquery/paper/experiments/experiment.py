@@ -1,0 +1,239 @@
+"""What an experiment is, and how one is run: task by task, each finished run kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dualquery.base.errors import ParameterError, TableError
+from dualquery.paper.experiments.bench import Bench
+from dualquery.paper.experiments.series import DATA_FREE, LABELS, Game, Progress, Spend, run
+from dualquery.paper.experiments.shapes import GENERATED
+from dualquery.paper.experiments.state import state_of_code
+from dualquery.paper.experiments.store import Row, Store
+
+DELTA = 1e-3
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may change about an experiment; None keeps the experiment's own choice."""
+
+    quick: bool = False
+    runs: int | None = None
+    queries: int | None = None
+    epsilon: tuple[float, ...] | None = None
+    dataset: str | None = None
+    data: Path | None = None
+    download: bool = False
+    series: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("runs", self.runs), ("queries", self.queries)):
+            if value is not None and value < 1:
+                raise ParameterError(f"expected {name}={value} >= 1")
+        for epsilon in self.epsilon or ():
+            if not (math.isfinite(epsilon) and epsilon > 0.0):
+                raise ParameterError(f"expected a finite epsilon={epsilon:g} > 0")
+
+    def runs_or(self, full: int) -> int:
+        return self.runs or (1 if self.quick else full)
+
+    def queries_or(self, full: int, quick: int) -> int:
+        return self.queries or (quick if self.quick else full)
+
+    def epsilons_or(self, full: tuple[float, ...], quick: tuple[float, ...]) -> tuple[float, ...]:
+        return self.epsilon or (quick if self.quick else full)
+
+    def datasets_or(self, full: tuple[str, ...], quick: tuple[str, ...]) -> tuple[str, ...]:
+        names = (self.dataset,) if self.dataset else (quick if self.quick else full)
+        if self.data is not None and len(names) > 1 and not self.data.is_dir():
+            raise ParameterError(
+                f"data={str(self.data)!r} is one file and there are {len(names)} data sets; "
+                "say which with dataset, or give a folder"
+            )
+        return names
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of one series. The bench is made when the run is."""
+
+    key: dict[str, object]
+    series: str
+    spend: Spend
+    game: Game
+    bench: Callable[[], Bench]
+
+    def cells(self, progress: Progress) -> dict[str, object]:
+        bench = self.bench()
+        for name, found in bench.key.items():
+            if found != self.key[name]:
+                raise TableError(f"expected {name}={self.key[name]} in the table, found {found}")
+        seed = int(str(self.key["run"]))
+        outcome = run(self.series, bench, self.spend, self.game, seed, progress)
+        return {
+            **self.key,
+            **outcome.cells(bench.truth),
+            "counting_seconds": bench.counting_seconds,
+        }
+
+
+def tasks_for(
+    series: Sequence[str],
+    spends: dict[str, Spend],
+    games: dict[str, Game],
+    runs: int,
+    shape: dict[str, object],
+    bench: Callable[[], Bench],
+    wanted: tuple[str, ...] | None = None,
+) -> Iterator[Task]:
+    """The runs of several series on one bench.
+
+    `spends` and `games` are by series, with "" for those not named. What reads no data is run
+    once: a second run would be the same.
+    """
+    for name in series:
+        if wanted is not None and name not in wanted:
+            continue
+        spend = spends.get(name, spends[""])
+        for number in range(1 if name in DATA_FREE else runs):
+            key = {
+                **shape,
+                "series": name,
+                "epsilon": spend.epsilon,
+                "delta": spend.delta,
+                "accountant": spend.accountant,
+                "run": number,
+            }
+            yield Task(key, name, spend, games.get(name, games[""]), bench)
+
+
+def tasks_by_epsilon(
+    epsilons: Sequence[float],
+    series: Sequence[str],
+    game: Game,
+    runs: int,
+    shape: dict[str, object],
+    bench: Callable[[], Bench],
+    wanted: tuple[str, ...] | None = None,
+) -> Iterator[Task]:
+    """The runs at each ε: the paper under its own theorem, all else by the Gaussian accountant."""
+    for epsilon in epsilons:
+        spends = {
+            "": Spend(epsilon, DELTA, "gaussian"),
+            "paper": Spend(epsilon, DELTA, "advanced"),
+        }
+        yield from tasks_for(series, spends, {"": game}, runs, shape, bench, wanted)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One diagram: a measured column over another, a line a series, in words for people."""
+
+    title: str
+    x: str
+    y: str
+    select: Mapping[str, object]
+    log_x: bool = False
+    log_y: bool = True
+    line: str = "series"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper beside what was measured."""
+
+    statement: str
+    paper: str
+    ours: str
+    agrees: bool | None
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.agrees is None:
+            return "not comparable"
+        return "agrees" if self.agrees else "differs"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure of the paper; `series` and `datasets` are what options may choose from."""
+
+    name: str
+    title: str
+    about: str
+    tasks: Callable[[Options], Iterator[Task]]
+    panels: Callable[[Sequence[Row]], list[Panel]]
+    claims: Callable[[Sequence[Row]], list[Claim]]
+    series: tuple[str, ...] = tuple(LABELS)
+    datasets: tuple[str, ...] = ()
+
+    def check(self, options: Options) -> None:
+        """Refuse what this experiment would have to ignore."""
+        for name in options.series or ():
+            if name not in self.series:
+                raise ParameterError(
+                    f"experiment {self.name!r} has no series {name!r}; expected one of "
+                    f"{', '.join(self.series)}"
+                )
+        if not self.datasets and (options.dataset or options.data):
+            raise ParameterError(
+                f"experiment {self.name!r} makes its own tables: leave out "
+                f"{'dataset' if options.dataset else 'data'}"
+            )
+        if options.dataset and options.dataset not in self.datasets:
+            raise ParameterError(
+                f"unknown data set {options.dataset!r}; experiment {self.name!r} has "
+                f"{', '.join(self.datasets)}"
+            )
+        if options.dataset in GENERATED and options.data:
+            raise ParameterError(f"the data set {options.dataset!r} is generated: leave out data")
+
+
+def file_stem(name: str, quick: bool) -> str:
+    return f"{name}-quick" if quick else name
+
+
+def perform(experiment: Experiment, options: Options, out: Path, progress: Progress) -> list[Row]:
+    """Make all runs that are not in the file yet, and return them all."""
+    experiment.check(options)
+    require_folder(out)
+    version = state_of_code()  # before the first run: sources may be edited while it is made
+    store = Store(out / f"{file_stem(experiment.name, options.quick)}.csv")
+    tasks = list(experiment.tasks(options))
+    if not tasks:
+        raise ParameterError(f"experiment {experiment.name!r} has nothing to do with these options")
+    with store.writing():
+        missing = [task for task in tasks if task.key not in store]
+        done = len(tasks) - len(missing)
+        for task in missing:
+            named = f"{task.key['dataset']} ε={task.spend.epsilon:g} {task.series}"
+            progress(f"run {done + 1}/{len(tasks)}: {named}", done, len(tasks))
+            store.append({**task.cells(progress), "version": version})
+            done += 1
+    progress("all runs are there", done, len(tasks))
+    return store.rows
+
+
+def require_folder(out: Path) -> None:
+    """Make the folder of the results, before anything is run that could not be kept."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"out={str(out)!r} cannot be a folder: {error.strerror}") from None
+
+
+def load(name: str) -> Experiment:
+    """The experiment of that name."""
+    from importlib import import_module
+
+    from dualquery.paper.experiments import NAMES
+
+    if name not in NAMES:
+        raise ParameterError(f"unknown experiment {name!r}; expected one of {', '.join(NAMES)}")
+    found: Experiment = import_module(f"dualquery.paper.experiments.{name}").EXPERIMENT
+    return found

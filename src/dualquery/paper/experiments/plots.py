@@ -1,0 +1,137 @@
+"""Figures of the experiments, as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dualquery.base.errors import UnavailableError
+from dualquery.paper.experiments.experiment import Panel
+from dualquery.paper.experiments.series import DATA_FREE, LABELS
+from dualquery.paper.experiments.store import Row, where
+
+WORDS = {
+    "epsilon": "ε",
+    "queries": "queries",
+    "bits": "attributes",
+    "max_error": "max error",
+    "average_error": "average error",
+    "seconds": "seconds",
+    "rounds": "rounds",
+}
+DASHED = ("zeros", "uniform", "independent", "laplace", "gaussian", "mwem", "mwem-improved")
+
+
+def require_matplotlib() -> None:
+    """Refuse now rather than after the runs."""
+    if find_spec("matplotlib") is None:
+        raise UnavailableError("figures need matplotlib: pip install dualquery[plots]")
+
+
+def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
+    """One diagram on given axes: the mean of the runs and their spread; of times the least."""
+    chosen = where(rows, **panel.select)
+    lines = _lines(chosen, panel)
+    for place, ((name, suffix), runs) in enumerate(lines.items()):
+        points = _points(runs, panel)
+        if not points:
+            continue
+        x, low, middle, high = (list(column) for column in zip(*points, strict=True))
+        dashed = panel.line == "series" and name in DASHED
+        style: dict[str, Any] = {
+            "color": colour(list(LABELS).index(name) if panel.line == "series" else place),
+            "linestyle": "--" if dashed else "-",
+            "label": (LABELS.get(name, name) if panel.line == "series" else name) + suffix,
+        }
+        siblings = [suffix for other, suffix in lines if other == name]
+        marker = (
+            ("." if dashed else "o") if len(siblings) == 1 else "osv^D"[siblings.index(suffix) % 5]
+        )
+        ax.plot(x, middle, marker=marker, markersize=4, linewidth=1.4, **style)
+        ax.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    if panel.log_x:
+        ax.set_xscale("log")
+    if panel.log_y and any(row.number(panel.y) > 0 for row in chosen):
+        ax.set_yscale("log")
+    ax.set_xlabel(WORDS[panel.x])
+    ax.set_ylabel(WORDS[panel.y])
+    ax.set_title(panel.title, fontsize=10)
+    ax.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
+
+
+def _lines(rows: Sequence[Row], panel: Panel) -> dict[tuple[str, str], list[Row]]:
+    """The rows of each line, by its name and what the legend adds to it.
+
+    Where ε is not what the diagram goes along, and there are several, each has lines of its own.
+    """
+    names = list(dict.fromkeys(row[panel.line] for row in rows))
+    if panel.line == "series":
+        names = [name for name in LABELS if name in names]
+    several = panel.x != "epsilon" and len({row["epsilon"] for row in rows}) > 1
+    lines: dict[tuple[str, str], list[Row]] = {}
+    for name in names:
+        for row in where(rows, **{panel.line: name}):
+            free = row["series"] in DATA_FREE
+            suffix = f", ε = {row['epsilon']}" if several and not free else ""
+            lines.setdefault((name, suffix), []).append(row)
+    return lines
+
+
+def colour(place: int) -> str:
+    """A colour that a series keeps in all figures: ten strong ones, then ten pale ones."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return str(to_hex(colormaps["tab20"]((2 * place if place < 10 else 2 * place - 19) % 20)))
+
+
+def _points(rows: Sequence[Row], panel: Panel) -> list[tuple[float, float, float, float]]:
+    by_x: dict[float, list[float]] = {}
+    for row in rows:
+        value = row.number(panel.y)
+        if value == value:
+            by_x.setdefault(row.number(panel.x), []).append(value)
+    if panel.y == "seconds":
+        return [(x, *(min(values),) * 3) for x, values in sorted(by_x.items())]
+    return [
+        (x, min(values), sum(values) / len(values), max(values))
+        for x, values in sorted(by_x.items())
+    ]
+
+
+def save_figure(panels: Sequence[Panel], rows: Sequence[Row], stem: Path) -> list[Path]:
+    """Write `stem`.png and `stem`.svg."""
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    across = 2 if len(panels) in (2, 4, 6) else 3
+    down = -(-len(panels) // across)
+    # A fixed salt and no date: the same rows give the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "dualquery", "svg.fonttype": "path"}):
+        figure = Figure(figsize=(4.6 * across, 3.6 * down + 1.1), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(down, across, squeeze=False).flat
+        for ax, panel in zip(axes, panels, strict=False):
+            draw_panel(ax, panel, rows)
+        for ax in list(axes)[len(panels) :]:
+            ax.set_axis_off()
+        entries: dict[str, Any] = {}
+        for ax in figure.axes:
+            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+                entries.setdefault(label, handle)
+        figure.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside lower center",
+            ncols=3,
+            fontsize=8,
+            frameon=False,
+        )
+        paths = [stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")]
+        figure.savefig(paths[0], dpi=130)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths

@@ -1,0 +1,264 @@
+"""The series of the experiments: ways to answer a workload, each at a stated cost.
+
+Every run is seeded, so that a figure can be made again; seeded runs are NOT PRIVATE, which is
+right for public data and nowhere else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualquery.baselines.baseline import Baseline, Floats
+from dualquery.baselines.independent import Independent
+from dualquery.baselines.mwem import IMPROVED, Mwem, Settings
+from dualquery.baselines.perturbation import Gaussian, Laplace
+from dualquery.baselines.product import Uniform, Zeros
+from dualquery.domain.free import Free
+from dualquery.estimator import DualQuery
+from dualquery.evaluation.figures import Errors
+from dualquery.game.loop import play
+from dualquery.game.query_player import QueryPlayer
+from dualquery.game.record_player import RecordPlayer
+from dualquery.oracles.registry import oracle as make_oracle
+from dualquery.paper.experiments.bench import Bench
+from dualquery.privacy.calibration import Budget, largest_rounds
+from dualquery.privacy.events import record_player_temperatures
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sources import SeededSource
+from dualquery.rows.opening import open_table
+from dualquery.workloads.workload import Workload
+
+Progress = Callable[[str, int, int], None]
+
+LABELS = {
+    "game": "paper's algorithm",
+    "paper": "paper's algorithm, paper's theorem",
+    "paper-gaussian": "paper's algorithm, Gaussian accountant",
+    "valid": "valid records, Gaussian accountant",
+    "refit": "valid records and refit",
+    "model": "model player",
+    "zeros": "zeros",
+    "uniform": "uniform",
+    "independent": "independent marginals",
+    "laplace": "Laplace noise per query",
+    "gaussian": "Gaussian noise per query",
+    "mwem": "MWEM as published",
+    "mwem-improved": "MWEM with improvements",
+}
+
+BASELINES = ("zeros", "uniform", "independent", "laplace", "gaussian")
+DATA_FREE = ("zeros", "uniform")
+
+
+@dataclass(frozen=True)
+class Game:
+    """Parameters of the paper's game; `rounds` None means as many as the budget allows."""
+
+    eta: float
+    samples: int
+    rounds: int | None = None
+
+
+@dataclass(frozen=True)
+class Spend:
+    """The privacy a run may use, and the theorem that counts it."""
+
+    epsilon: float
+    delta: float
+    accountant: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run measured."""
+
+    answers: Floats
+    seconds: float
+    eta: float | str = ""
+    samples: int | str = ""
+    rounds: int | str = ""
+
+    def cells(self, truth: Floats) -> dict[str, object]:
+        errors = Errors.of(self.answers, truth)
+        return {
+            "max_error": errors.max_error,
+            "average_error": errors.average_error,
+            "seconds": self.seconds,
+            "eta": self.eta,
+            "samples": self.samples,
+            "rounds": self.rounds,
+        }
+
+
+def budget_of(spend: Spend, rows: int) -> Budget:
+    return Budget(spend.epsilon, spend.delta, rows, Neighbours.REPLACE_ONE, spend.accountant)
+
+
+def allowed_rounds(spend: Spend, rows: int, game: Game) -> int:
+    """The rounds of a game: its own, or the most that the budget allows."""
+    if game.rounds is not None:
+        return game.rounds
+    return largest_rounds(budget_of(spend, rows), samples=game.samples, eta=game.eta)
+
+
+def run(
+    name: str, bench: Bench, spend: Spend, game: Game, seed: int, progress: Progress
+) -> Outcome:
+    """One run of a series."""
+    if name in ("game", "paper", "paper-gaussian"):
+        return play_records(bench, bench.binary_workload, spend, game, seed, progress)
+    if name == "valid":
+        return play_records(bench, bench.workload, spend, game, seed, progress)
+    if name == "refit":
+        rounds = allowed_rounds(spend, bench.rows, game)
+        return fit_estimator(
+            bench,
+            spend,
+            seed,
+            progress,
+            player="record",
+            refit=True,
+            rounds=rounds,
+            samples=game.samples,
+            eta=game.eta,
+            free=bench.source.free,
+        )
+    if name == "model":
+        return fit_estimator(bench, spend, seed, progress, player="model", refit=True)
+    begun = time.perf_counter()
+    found = baseline(name, bench, spend, seed, progress)
+    return Outcome(found.answers(bench.workload), time.perf_counter() - begun)
+
+
+def play_records(
+    bench: Bench, workload: Workload, spend: Spend, game: Game, seed: int, progress: Progress
+) -> Outcome:
+    """The paper's game against the counts of the bench, over whichever view the workload has.
+
+    Timed without counting, which the paper leaves out too, and without compilation: two rounds
+    are played beforehand.
+    """
+    rounds = allowed_rounds(spend, bench.rows, game)
+    player = RecordPlayer(
+        workload, make_oracle("annealing"), free=Free(bench.source.free), seed=seed
+    )
+
+    def of(rounds: int, samples: int) -> Floats:
+        state, _ = play(
+            QueryPlayer(bench.answers),
+            player,
+            record_player_temperatures(game.eta, rounds),
+            np.full(rounds, samples, dtype=np.int64),
+            SeededSource(seed),
+            observer=lambda done, total: progress("playing", done, total),
+        )
+        return player.answers(state)
+
+    of(min(2, rounds), game.samples)
+    begun = time.perf_counter()
+    answers = of(rounds, game.samples)
+    seconds = time.perf_counter() - begun
+    return Outcome(answers, seconds, game.eta, game.samples, rounds)
+
+
+def fit_estimator(
+    bench: Bench, spend: Spend, seed: int, progress: Progress, **settings: Any
+) -> Outcome:
+    """A run through the package's front door, with its own plan where none is given."""
+    clock = _Clock(progress)
+    job = DualQuery(
+        epsilon=spend.epsilon,
+        delta=spend.delta,
+        accountant=spend.accountant,
+        seed=seed,
+        errors=False,  # a rehearsal would be timed, and changes no answer
+        **settings,
+    )
+    made = job.fit(
+        bench.source.table,
+        schema=bench.workload.schema,
+        workload=bench.workload,
+        progress=clock,
+    )
+    parameters = made.parameters
+    return Outcome(
+        np.clip(made.answers(), 0.0, 1.0),
+        clock.seconds,
+        parameters.get("eta") or "",
+        parameters.get("samples") or "",
+        parameters.get("rounds") or "",
+    )
+
+
+class _Clock:
+    """Times the game and what follows it, from the rounds as they are reported.
+
+    Reading and counting come before the first report and are left out; the first round, which
+    no report begins, is taken to last as long as the others.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._rounds: list[tuple[int, float]] = []
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage == "playing":
+            self._rounds.append((done, time.perf_counter()))
+        self._progress(stage, done, total)
+
+    @property
+    def seconds(self) -> float:
+        if not self._rounds:
+            return float("nan")
+        (first, begun), (last, ended) = self._rounds[0], self._rounds[-1]
+        one = (ended - begun) / (last - first) if last > first else 0.0
+        return time.perf_counter() - begun + first * one
+
+
+def baseline(name: str, bench: Bench, spend: Spend, seed: int, progress: Progress) -> Baseline:
+    """A baseline of that name, fitted at that cost."""
+    generator = np.random.default_rng([seed, 7])
+    if name == "zeros":
+        return Zeros()
+    if name == "uniform":
+        return Uniform()
+    if name == "independent":
+        return Independent.fit(
+            open_table(bench.source.table),
+            bench.workload.schema,
+            epsilon=spend.epsilon,
+            delta=spend.delta,
+            neighbours=Neighbours.REPLACE_ONE,
+            generator=generator,
+        )
+    if name == "laplace":
+        return Laplace.fit(
+            bench.answers,
+            bench.workload,
+            epsilon=spend.epsilon,
+            delta=spend.delta,
+            generator=generator,
+        )
+    if name == "gaussian":
+        return Gaussian.fit(
+            bench.answers,
+            bench.workload,
+            epsilon=spend.epsilon,
+            delta=spend.delta,
+            generator=generator,
+        )
+    settings = {"mwem": Settings(), "mwem-improved": IMPROVED}[name]
+    return Mwem.fit(
+        bench.answers,
+        bench.workload,
+        epsilon=spend.epsilon,
+        source=SeededSource(seed),
+        settings=settings,
+        name=name,
+        observer=lambda done, total: progress("mwem", done, total),
+    )

@@ -1,0 +1,179 @@
+"""Finished runs as rows of a CSV file, written one by one, so that an experiment can resume."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Self
+
+from dualquery.base.errors import ParameterError
+from dualquery.base.files import lock
+
+KEY = (
+    "dataset",
+    "table_rows",
+    "bits",
+    "queries",
+    "kind",
+    "series",
+    "epsilon",
+    "delta",
+    "accountant",
+    "run",
+)
+"""What tells one run from another."""
+
+MEASURED = (
+    "eta",
+    "samples",
+    "rounds",
+    "max_error",
+    "average_error",
+    "seconds",
+    "counting_seconds",
+    "version",
+)
+
+COLUMNS = KEY + MEASURED
+TEXTS = ("dataset", "kind", "series", "accountant", "version")
+NUMBERS = tuple(name for name in COLUMNS if name not in TEXTS)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finished run."""
+
+    cells: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.cells[name]
+
+    def number(self, name: str) -> float:
+        """A numeric cell; NaN where it is empty."""
+        return float(self.cells[name] or "nan")
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return tuple(self.cells[name] for name in KEY)
+
+
+class Store:
+    """The rows of one file. Of equal keys the first row counts.
+
+    A torn last line, left by a kill, is not read; writing cuts it off, and its run is made again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stream: IO[str] | None = None
+        self._read()
+
+    def _read(self) -> None:
+        rows: dict[tuple[str, ...], Row] = {}
+        if self.path.exists():
+            for row in _read(self.path):
+                rows.setdefault(row.key, row)
+        self.rows = list(rows.values())
+        self._keys = set(rows)
+
+    def __contains__(self, key: Mapping[str, object]) -> bool:
+        return key_of(key) in self._keys
+
+    @contextmanager
+    def writing(self) -> Iterator[Self]:
+        """Rows may be appended meanwhile, by this process alone."""
+        with self.path.open("a", encoding="utf-8", newline="") as stream:
+            if not lock(stream):
+                raise ParameterError(
+                    f"another process is writing {str(self.path)!r}; give this one another out"
+                )
+            self._read()
+            text = self.path.read_bytes()
+            stream.truncate(text.rfind(b"\n") + 1)
+            if b"\n" not in text:
+                stream.write(",".join(COLUMNS) + "\n")
+            self._stream = stream
+            try:
+                yield self
+            finally:
+                self._stream = None
+
+    def append(self, cells: Mapping[str, object]) -> None:
+        """Add a run, on disk before this returns."""
+        if self._stream is None:
+            raise RuntimeError("append within writing()")
+        row = Row({name: as_text(cells.get(name, "")) for name in COLUMNS})
+        # No cell holds a comma, so none needs quotes.
+        self._stream.write(",".join(row[name] for name in COLUMNS) + "\n")
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self.rows.append(row)
+        self._keys.add(row.key)
+
+
+def key_of(cells: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(as_text(cells[name]) for name in KEY)
+
+
+def as_text(value: object) -> str:
+    """A cell; floats keep six digits, so that a key reads back as itself."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def mean(rows: Sequence[Row], column: str) -> float:
+    """The mean of a column; NaN of no rows."""
+    return sum(row.number(column) for row in rows) / len(rows) if rows else float("nan")
+
+
+def fastest(rows: Sequence[Row]) -> float:
+    """The least time: the other runs waited for whatever else the machine was doing."""
+    return min((row.number("seconds") for row in rows), default=float("nan"))
+
+
+def where(rows: Sequence[Row], **wanted: object) -> list[Row]:
+    """The rows with these cells."""
+    texts = {name: as_text(value) for name, value in wanted.items()}
+    return [row for row in rows if all(row[name] == text for name, text in texts.items())]
+
+
+def with_queries(rows: Sequence[Row], *counts: int) -> list[Row]:
+    """The rows with the first of these numbers of queries that there are any with, else the most.
+
+    Claims and figures are about one workload; further ones may be stored in the same file.
+    """
+    stored = sorted({int(row["queries"]) for row in rows}, reverse=True)
+    chosen = next((count for count in (*counts, *stored) if count in stored), None)
+    return where(rows, queries=chosen)
+
+
+def of_workload(rows: Sequence[Row], *counts: int) -> dict[str, object]:
+    """What selects the rows that `with_queries` gives."""
+    found = with_queries(rows, *counts)
+    return {"queries": found[0]["queries"]} if found else {}
+
+
+def _read(path: Path) -> Iterator[Row]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ParameterError(f"cannot read {str(path)!r} as a file of runs; move it away") from None
+    header = ",".join(COLUMNS) + "\n"
+    if not text.startswith(header) and not header.startswith(text):
+        raise ParameterError(
+            f"{str(path)!r} holds other columns than an experiment writes; move it away"
+        )
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            row = Row(dict(zip(COLUMNS, line.split(","), strict=True)))
+            for name in NUMBERS:
+                float(row[name] or ("" if name in KEY else "nan"))
+        except ValueError:
+            raise ParameterError(
+                f"{str(path)!r}, line {number}: not the row of a run; delete the line, and the run "
+                "is made again"
+            ) from None
+        yield row

@@ -1,1 +1,0 @@
-"""A model of the data, fitted to the draws alone. Public side."""

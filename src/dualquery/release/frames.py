@@ -1,0 +1,268 @@
+"""Codes to cells: synthetic records as frames and files. Public side."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dualquery.base.errors import ParameterError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+
+CodeMatrix = npt.NDArray[np.integer]
+
+WIDEST = 20_000
+"""Attributes up to which `records.parquet` has a column for each."""
+
+
+def decode(
+    codes: CodeMatrix, schema: Schema, generator: np.random.Generator | None = None
+) -> pa.Table:
+    """Records as an Arrow table.
+
+    A bin becomes a value inside it: its middle, or with a generator a uniform one; bins
+    declared by whole numbers become whole numbers.
+    """
+    arrays = [
+        decode_column(codes[:, position], attribute, generator)
+        for position, attribute in enumerate(schema.attributes)
+    ]
+    return pa.Table.from_arrays(arrays, names=list(schema.names))
+
+
+def records_table(codes: CodeMatrix, schema: Schema) -> pa.Table:
+    """Records as `records.parquet` holds them.
+
+    A column an attribute, as in any table, up to `WIDEST` attributes. Parquet keeps a kilobyte
+    or so of description for every column, and readers look at all of it first, so a wider table is
+    one column `codes`: per record a list with one code an attribute, in the order of the schema.
+    """
+    if len(schema) <= WIDEST:
+        return decode(codes, schema)
+    kind = np.min_scalar_type(int(schema.sizes.max()))
+    flat = pa.array(np.ascontiguousarray(codes, dtype=kind).reshape(-1))
+    lists = pa.FixedSizeListArray.from_arrays(flat, codes.shape[1])
+    return pa.Table.from_arrays([lists], names=["codes"])
+
+
+def decode_column(
+    codes: CodeMatrix, attribute: Attribute, generator: np.random.Generator | None = None
+) -> pa.Array:
+    """One column of cells."""
+    if attribute.is_numeric:
+        cells = _inside_bins(np.minimum(codes, attribute.proper_size - 1), attribute, generator)
+        mask = codes == attribute.missing_code if attribute.missing else None
+        return pa.array(cells, mask=mask)
+    if attribute.is_binary:  # cells are their own codes; tables can have very many such columns
+        return pa.array(codes.astype(np.int64))
+    kind = _arrow_type(attribute)
+    values = [*attribute.values, *([None] if attribute.missing else [])]
+    if kind == pa.string():
+        values = [None if value is None else str(value) for value in values]
+    return pa.array(values, type=kind).take(pa.array(codes))
+
+
+def _arrow_type(attribute: Attribute) -> pa.DataType:
+    kinds = {type(value) for value in attribute.values}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds <= {int, bool}:
+        return pa.int64()
+    if kinds <= {int, float, bool}:
+        return pa.float64()
+    return pa.string()
+
+
+def _inside_bins(
+    codes: CodeMatrix, attribute: Attribute, generator: np.random.Generator | None
+) -> npt.NDArray[Any]:
+    edges: npt.NDArray[np.float64] = np.asarray(attribute.edges, dtype=float)
+    low, high = edges[codes], edges[codes + 1]
+    share = np.full(len(codes), 0.5) if generator is None else generator.random(len(codes))
+    inside = low + share * (high - low)
+    if attribute.is_integral:
+        whole: npt.NDArray[Any] = np.floor(inside).astype(np.int64)
+        return whole
+    # low + share·(high − low) may round up to the open end of the bin.
+    kept: npt.NDArray[Any] = np.minimum(inside, np.nextafter(high, low))
+    return kept
+
+
+@dataclass(frozen=True)
+class FrameStyle:
+    """The kind of frame that `sample` gives back: the kind that a user handed in.
+
+    The types of its columns follow from the schema alone. Those of the private table may not: one
+    missing cell turns a column of whole numbers into one of decimals, and a column of categories
+    lists the values that occur. Where the curator asks for them, `types` holds the private table's
+    types, in memory only; of a categorical column not even then its categories.
+    """
+
+    backend: str = "pyarrow"
+    types: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: Any, *, like_input: bool = False) -> FrameStyle:
+        """The style of a frame; a file or anything else counts as pyarrow."""
+        import narwhals as nw
+
+        if hasattr(source, "tocsc"):
+            return cls("sparse")
+        try:
+            frame = nw.from_native(source, eager_only=True)
+        except TypeError:
+            return cls()
+        backend = frame.implementation.name.lower()
+        return cls(backend, _types_of(frame)) if like_input else cls(backend)
+
+    def frame(self, table: pa.Table, schema: Schema) -> Any:
+        """The table as a frame of this style."""
+        if self.backend == "sparse":
+            return _sparse(table)
+        if self.backend == "pyarrow":
+            names = table.column_names
+            return pa.table({n: _fitting(table.column(n), self.types.get(n)) for n in names})
+        if self.backend == "pandas":
+            return _pandas_like(table, schema, self.types) if self.types else _pandas(table, schema)
+        import narwhals as nw
+
+        backend: Any = self.backend
+        frame: Any = nw.from_arrow(table, backend=backend)
+        for name in table.column_names:
+            kind = self.types.get(name)
+            if kind is nw.Enum:
+                kind = nw.Enum([str(value) for value in schema[name].values])
+            with suppress(Exception):  # a type that cannot hold the cells is left
+                frame = frame if kind is None else frame.with_columns(nw.col(name).cast(kind))
+        return frame.to_native()
+
+
+def _types_of(frame: Any) -> dict[str, Any]:
+    """The column types of a narwhals frame, without what a type says about cells."""
+    import narwhals as nw
+
+    if frame.implementation.is_pandas():
+        native = frame.to_native()
+        return {str(name): _pandas_kind(kind) for name, kind in native.dtypes.items()}
+    if frame.implementation.is_pyarrow():
+        return {f.name: _arrow_kind(f.type) for f in frame.to_native().schema}
+    return {str(n): nw.Enum if k == nw.Enum else k for n, k in frame.schema.items()}
+
+
+def _pandas(table: pa.Table, schema: Schema) -> Any:
+    """A pandas frame whose types follow from the schema.
+
+    By default pandas makes decimals of whole numbers as soon as one is missing; a column that may
+    have missing cells has the type that can hold them, whether it does or not.
+    """
+    import pandas as pd
+
+    holding = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    holed = [n for n in table.column_names if schema[n].missing and table.field(n).type in holding]
+    frame = table.to_pandas()
+    for name in holed:
+        frame[name] = pd.array(table.column(name).to_pylist(), holding[table.field(name).type])
+    return frame
+
+
+def _pandas_like(table: pa.Table, schema: Schema, types: Mapping[str, Any]) -> Any:
+    """A pandas frame with these types where they can hold the cells."""
+    import pandas as pd
+
+    frame = table.to_pandas()
+    for name, kind in types.items():
+        if name not in frame.columns:
+            continue
+        if isinstance(kind, pd.CategoricalDtype):
+            kind = pd.CategoricalDtype(_cells(schema[name], frame[name]), kind.ordered)
+        holds_missing = schema[name].missing and frame[name].isna().any()
+        if holds_missing and getattr(kind, "kind", "O") in "iub":
+            continue  # a plain integer column cannot hold the missing cells the schema declares
+        with suppress(TypeError, ValueError, OverflowError):
+            cast = frame[name].astype(kind)
+            narrow = getattr(kind, "kind", "O") in "iu"
+            if not narrow or (cast == frame[name]).all():  # NumPy wraps what does not fit
+                frame[name] = cast
+    return frame
+
+
+def _sparse(table: pa.Table) -> Any:
+    from scipy import sparse
+
+    columns = [column.to_numpy() for column in table.columns]
+    return sparse.csr_matrix(np.column_stack(columns).astype(np.int8))
+
+
+def _pandas_kind(kind: Any) -> Any:
+    import pandas as pd
+
+    if isinstance(kind, pd.CategoricalDtype):
+        return pd.CategoricalDtype(None, kind.ordered)
+    return kind
+
+
+def _cells(attribute: Attribute, sampled: Any) -> list[Any]:
+    """All values a categorical column can have; for a numeric one those that were sampled."""
+    if attribute.is_numeric:
+        return sorted(sampled.dropna().unique())
+    column = decode_column(np.arange(attribute.proper_size), attribute)
+    return list(column.to_pylist())
+
+
+def _arrow_kind(kind: pa.DataType) -> pa.DataType:
+    """The type, a dictionary without order or values of its own."""
+    return pa.dictionary(kind.index_type, kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def _fitting(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArray:
+    if kind is None:
+        return column
+    try:
+        if pa.types.is_dictionary(kind):
+            return column.cast(kind.value_type).dictionary_encode().cast(kind)
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # it cannot hold the cells
+        return column
+
+
+def note_key(name: str) -> bytes:
+    """How a note of this package is called in the metadata of a Parquet file."""
+    return f"dualquery.{name}".encode()
+
+
+def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = None) -> None:
+    """Write csv or parquet, by the file's ending; a 0/1 table also as a sparse .npz.
+
+    `notes` say something about the whole file. Parquet keeps them in its key-value metadata, an
+    .npz as arrays; a csv has no place for them that readers would not take for data.
+    """
+    endings = path.name.lower()
+    told = notes or {}
+    if endings.endswith((".parquet", ".pq")):
+        from pyarrow import parquet
+
+        kept = {**(table.schema.metadata or {}), **{note_key(n): t for n, t in told.items()}}
+        parquet.write_table(table.replace_schema_metadata(kept or None), path)
+    elif endings.endswith((".csv", ".csv.gz")):
+        from pyarrow import csv
+
+        with pa.output_stream(str(path), compression="detect") as stream:
+            csv.write_csv(table, stream)
+    elif endings.endswith(".npz"):
+        from scipy import sparse
+
+        sparse.save_npz(path, _sparse(table))
+        with zipfile.ZipFile(path, "a") as archive:
+            for name, text in told.items():
+                with archive.open(f"{name}.npy", "w") as member:
+                    np.lib.format.write_array(member, np.array(text))
+    else:
+        raise ParameterError(f"cannot write {path.name!r}; expected .csv, .csv.gz or .parquet")

@@ -1,0 +1,102 @@
+"""The course of the game: what each round achieved. It follows from the draws alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dualquery.game.transcript import Transcript
+from dualquery.release.page.charts import Axes, legend
+
+
+def course(transcript: Transcript) -> str:
+    """Charts of whatever the rounds' notes hold."""
+    parts = [_satisfaction(transcript), _likelihood(transcript)]
+    parts.append(_temperatures(transcript))
+    return '<div class="grid-of wide">' + "".join(part for part in parts if part) + "</div>"
+
+
+def _noted(transcript: Transcript, name: str) -> tuple[list[float], list[float]]:
+    """Rounds (from 1) and values of one note, where it is there."""
+    pairs = [
+        (number, float(one.move.notes[name]))
+        for number, one in enumerate(transcript, start=1)
+        if isinstance(one.move.notes.get(name), int | float)
+    ]
+    return [float(number) for number, _ in pairs], [value for _, value in pairs]
+
+
+def _satisfaction(transcript: Transcript) -> str:
+    counts = transcript.draw_counts
+    rounds, values = _noted(transcript, "value")
+    kept = [(r, v / counts[int(r) - 1]) for r, v in zip(rounds, values, strict=True)]
+    if not kept:
+        return ""
+    bounds = [
+        (r, b / counts[int(r) - 1])
+        for r, b in zip(*_noted(transcript, "bound"), strict=True)
+        if counts[int(r) - 1]
+    ]
+    shares = [share for _, share in kept]
+    known = dict(bounds)
+    gaps = [known[r] - share for r, share in kept if r in known]
+    axes = Axes((1.0, float(len(transcript))), (min([0.4, *shares]), 1.0))
+    entries = [("first", "satisfied by the round's record")]
+    if bounds:
+        axes.line([r for r, _ in bounds], [b for _, b in bounds], "second")
+        entries.append(("second", "no record can satisfy more"))
+    axes.line([r for r, _ in kept], shares, "first")
+    mean = sum(shares) / len(shares)
+    words = f"On average {100 * mean:.1f} % of a round's drawn queries were satisfied"
+    if gaps:
+        words += (
+            f"; the proved gap to the best possible record is {100 * sum(gaps) / len(gaps):.1f} % "
+            "of the draws on average"
+        )
+    optimal = sum(one.move.notes.get("status") == "optimal" for one in transcript)
+    words += f". {optimal} of {len(transcript)} rounds were proved optimal."
+    return _figure(
+        "Drawn queries satisfied",
+        words,
+        axes.svg("Share of the drawn queries satisfied, by round", "round", "share"),
+        legend(entries),
+    )
+
+
+def _likelihood(transcript: Transcript) -> str:
+    rounds, values = _noted(transcript, "log_likelihood")
+    if len(values) < 2:
+        return ""
+    drawn = np.cumsum(transcript.draw_counts)
+    means = [v / max(int(drawn[int(r) - 1]), 1) for r, v in zip(rounds, values, strict=True)]
+    axes = _line(rounds, means)
+    return _figure(
+        "Fit of the model",
+        "The mean log-likelihood of all draws so far under the model, after each round: the "
+        "higher, the better it explains what was drawn.",
+        axes.svg("Mean log-likelihood of a draw, by round", "round", "log-likelihood"),
+    )
+
+
+def _temperatures(transcript: Transcript) -> str:
+    values = [float(value) for value in transcript.temperatures]
+    rounds = [float(number) for number in range(1, len(values) + 1)]
+    axes = _line(rounds, values, from_zero=True)
+    return _figure(
+        "How sharply queries were drawn",
+        "The temperature of each round: the higher, the more the draws go to queries that the "
+        "synthetic data still answers badly, and the more a round costs.",
+        axes.svg("Temperature by round", "round", "temperature"),
+    )
+
+
+def _line(xs: Sequence[float], ys: Sequence[float], from_zero: bool = False) -> Axes:
+    low = 0.0 if from_zero else min(ys)
+    axes = Axes((xs[0], xs[-1]), (low, max([*ys, low])))
+    axes.line(xs, ys, "first")
+    return axes
+
+
+def _figure(title: str, words: str, *parts: str) -> str:
+    return f"<figure><h3>{title}</h3><p>{words}</p>{''.join(parts)}</figure>"

@@ -1,0 +1,142 @@
+"""The data behind the explorer, as JSON that may stand inside a script element."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.attributes import Attribute
+from dualquery.model.standard_errors import LEVELS
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.release.page.source import Source, most_drawn
+from dualquery.release.published import Published
+
+MOST_BYTES = 4_400_000
+"""What the explorer's data may weigh in the page, which then stays below 5 MB."""
+
+
+def payload(release: Published, source: Source) -> dict[str, Any]:
+    """What the page needs to answer any query on the attributes it covers."""
+    covered = _covered(release, source)
+    attributes = release.schema.attributes
+    drawn = release.times_drawn[covered]
+    names_rows = release.privacy.neighbours is Neighbours.REPLACE_ONE
+    return {
+        "attributes": [describe(attributes[a]) for a in covered],
+        "total": len(attributes),
+        "kind": source.kind,
+        "components": len(source.weights),
+        "weights": _text(source.weights.astype("<f8").tobytes()),
+        "data": _text(b"".join(source.pack(a) for a in covered)),
+        "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
+        "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
+        "examples": _examples([attributes[a] for a in covered], drawn),
+        "rows": release.privacy.rows if names_rows else None,
+        "uncertainty": _uncertainty(release),
+    }
+
+
+def _examples(attributes: list[Attribute], drawn: npt.NDArray[np.int64]) -> list[int]:
+    """What the explorer opens with: a condition, and another attribute to show beside it.
+
+    The first attributes, as people expect, unless the draws say nothing about them.
+    """
+    order = [int(i) for i in np.argsort(-drawn, kind="stable")]
+    first = 0 if drawn[0] else order[0]
+    telling = [i for i, a in enumerate(attributes) if a.size > 2 and i != first and drawn[i]]
+    others = telling or [i for i in order if i != first] or [first]
+    return [first, others[0]]
+
+
+def _uncertainty(release: Published) -> dict[str, Any] | None:
+    """Logarithms of the standard error by the logarithm of an answer's distance from 0 or 1.
+
+    A row for queries of one literal, of two, and of as many as there are rows or more; between
+    the places it is interpolated. None where the release knows none: a page never guesses.
+    """
+    errors = release.errors
+    if errors is None or not np.all(np.isfinite(errors.scale)):
+        return None
+    places = np.log(np.sqrt(np.maximum(LEVELS[:-1], 3e-5) * LEVELS[1:]))
+    return {"places": places.tolist(), "rows": np.log(errors.scale).tolist()}
+
+
+def _covered(release: Published, source: Source) -> list[int]:
+    """All attributes, or where they would make the page heavy those the draws named most."""
+    positions = range(len(release.schema))
+    kept = _within(release, source, positions)
+    if len(kept) < len(positions):
+        kept = sorted(_within(release, source, map(int, most_drawn(release))))
+    return kept
+
+
+def _within(release: Published, source: Source, attributes: Iterable[int]) -> list[int]:
+    """The leading attributes that fit: their tables in base64, and their names and values."""
+    kept, size = [], 0.0
+    for position in attributes:
+        entry = describe(release.schema.attributes[position])
+        words = len(entry) + 3 if isinstance(entry, str) else len(script_json(entry)) + 1
+        size += source.packed_size(position) * 4 / 3 + words
+        if size > MOST_BYTES:
+            break
+        kept.append(position)
+    return kept
+
+
+def describe(attribute: Attribute) -> str | dict[str, Any]:
+    """An attribute in few bytes: a 0/1 column is its name alone."""
+    if attribute.is_binary:
+        return attribute.name
+    entry: dict[str, Any] = {"name": attribute.name}
+    if attribute.is_numeric:
+        entry["edges"] = edge_texts(attribute)
+    else:
+        entry["values"] = value_texts(attribute)
+    if attribute.missing:
+        entry["missing"] = True
+    if attribute.ordered:
+        entry["ordered"] = True
+    return entry
+
+
+def edge_texts(attribute: Attribute) -> list[str]:
+    """Edges as the query language writes them."""
+    return [repr(e) if isinstance(e, int) else repr(float(e)) for e in attribute.edges]
+
+
+def value_texts(attribute: Attribute) -> list[str]:
+    """Values as the query language writes them, before quoting."""
+    if attribute.values == (0, 1):  # a column of booleans is stored as 0/1
+        return ["0", "1"]
+    return [str(value) for value in attribute.values]
+
+
+def code_labels(attribute: Attribute) -> list[str]:
+    """What people read for each code."""
+    if attribute.is_numeric:
+        edges = edge_texts(attribute)
+        last = len(edges) - 2
+        labels = [  # on one line: the spaces do not break
+            f"{edges[i]}\u00a0to\u00a0{'' if i == last else '<'}{edges[i + 1]}"
+            for i in range(last + 1)
+        ]
+    else:
+        labels = value_texts(attribute)
+    return [*labels, "missing"] if attribute.missing else labels
+
+
+def script_json(content: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -1,0 +1,128 @@
+"""What a page answers from: components with a weight each, attributes independent within one.
+
+A fitted mixture is that by nature. A set of records is the special case in which every
+component is sure of its codes, so one evaluator, in Python and in the page, serves both.
+Only this file knows how a release keeps its answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.schema import Schema
+from dualquery.release.published import Published
+
+Floats = npt.NDArray[np.float64]
+
+FIXED = 2**48 - 1
+"""Probabilities travel as 48-bit fixed point: six bytes, wrong by at most 2e-15."""
+
+
+class Source(Protocol):
+    """Weights of the components, and per attribute one distribution a component."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def weights(self) -> Floats: ...
+
+    def table(self, attribute: int) -> Floats:
+        """Probabilities of one attribute's codes, a row a component."""
+        ...
+
+    def packed_size(self, attribute: int) -> int:
+        """Bytes that `pack` will need."""
+        ...
+
+    def pack(self, attribute: int) -> bytes:
+        """One attribute as the page keeps it; `assets/model.js` reads it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSource:
+    """The game's records: equal weights, one code per attribute."""
+
+    schema: Schema
+    records: npt.NDArray[np.int32]
+    kind: str = "records"
+
+    @cached_property
+    def weights(self) -> Floats:
+        return np.full(len(self.records), 1.0 / len(self.records))
+
+    def table(self, attribute: int) -> Floats:
+        return np.eye(int(self.schema.sizes[attribute]))[self.records[:, attribute]]
+
+    def packed_size(self, attribute: int) -> int:
+        count, size = len(self.records), int(self.schema.sizes[attribute])
+        return -(-count // 8) if size <= 2 else count * np.dtype(_width(size)).itemsize
+
+    def pack(self, attribute: int) -> bytes:
+        codes, size = self.records[:, attribute], int(self.schema.sizes[attribute])
+        if size <= 2:
+            return np.packbits(codes.astype(bool), bitorder="little").tobytes()
+        return codes.astype(_width(size)).tobytes()
+
+
+def _width(size: int) -> str:
+    """The narrowest numbers that hold the codes of a domain."""
+    return "<u1" if size <= 1 << 8 else "<u2" if size <= 1 << 16 else "<u4"
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureSource:
+    """A fitted mixture of product distributions."""
+
+    schema: Schema
+    weights: Floats
+    tables: Floats
+    """A row a code, those of the first attribute first; a column a component."""
+    kind: str = "mixture"
+
+    @cached_property
+    def start(self) -> npt.NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.int64)
+
+    def table(self, attribute: int) -> Floats:
+        rows = self.tables[self.start[attribute] : self.start[attribute + 1]]
+        return np.asarray(rows, dtype=np.float64).T
+
+    def packed_size(self, attribute: int) -> int:
+        return 6 * len(self.weights) * (int(self.schema.sizes[attribute]) - 1)
+
+    def pack(self, attribute: int) -> bytes:
+        # The first code is what the others leave of one, so a 0/1 column costs one number.
+        fixed = np.rint(np.clip(self.table(attribute)[:, 1:], 0.0, 1.0) * FIXED)
+        words = np.ascontiguousarray(fixed.astype("<u8"))
+        return words.view(np.uint8).reshape(-1, 8)[:, :6].tobytes()
+
+
+def source_of(release: Published) -> Source:
+    """What `release.answer` uses: the model where there is one, else the records."""
+    if release.model is not None:
+        return MixtureSource(release.schema, release.model.weights, release.model.tables)
+    return RecordSource(release.schema, release.records)
+
+
+def shares(source: Source, attribute: int) -> Floats:
+    """The distribution of one attribute."""
+    found: Floats = source.weights @ source.table(attribute)
+    return found
+
+
+def joint(source: Source, first: int, second: int) -> Floats:
+    """The distribution of two different attributes: a row a code of the first."""
+    found: Floats = (source.weights[:, None] * source.table(first)).T @ source.table(second)
+    return found
+
+
+def most_drawn(release: Published) -> npt.NDArray[np.int64]:
+    """Attributes in the order of how often a drawn query named them, then as declared."""
+    return np.argsort(-release.times_drawn, kind="stable")

@@ -1,0 +1,207 @@
+"""What a run publishes, and what can be asked of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import ParameterError, QueryError, ReleaseError
+from dualquery.domain.language import parse
+from dualquery.domain.query import Query
+from dualquery.domain.schema import Schema
+from dualquery.game.transcript import Transcript
+from dualquery.model.mixture import Mixture
+from dualquery.model.standard_errors import ErrorTable
+from dualquery.privacy.rounding import rounded_up
+from dualquery.privacy.statement import PrivacyStatement, figure
+from dualquery.release import stamps
+from dualquery.release.frames import FrameStyle, decode
+from dualquery.release.unknown import Unknown, listed
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.matching import mean_answers, satisfying
+from dualquery.workloads.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """The published outcome of a run.
+
+    Everything here was computed from the draws alone, so everything may be published. Answers
+    and samples come from the fitted model where there is one, else from the game's records. A
+    `certificate` says what the accuracy theorem proves about the records of the game.
+    """
+
+    schema: Schema
+    actions: Actions
+    transcript: Transcript
+    privacy: PrivacyStatement
+    parameters: dict[str, Any]
+    model: Mixture | None = None
+    errors: ErrorTable | None = None
+    certificate: dict[str, Any] | None = None
+    style: FrameStyle = field(default_factory=FrameStyle)
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The queries that were asked."""
+        return self.actions.workload
+
+    @property
+    def source(self) -> str:
+        """What answers and samples come from: `model` or `records`."""
+        return "records" if self.model is None else "model"
+
+    @property
+    def records(self) -> npt.NDArray[np.int32]:
+        """The records played, one row of codes a round."""
+        records = self.transcript.records
+        if records is None:
+            raise ReleaseError("this game was played by a model; it has no records")
+        return records
+
+    @cached_property
+    def unknown(self) -> tuple[str, ...]:
+        """The attributes that no query of the release names: it knows nothing about them."""
+        return self.actions.untouched
+
+    @property
+    def file_notes(self) -> dict[str, str]:
+        """What files made of this release say about themselves, where their format has a place."""
+        return {
+            **stamps.notes(self.privacy.stamp),
+            **({"unknown": json.dumps(self.unknown)} if self.unknown else {}),
+        }
+
+    def unknown_in(self, workload: Workload) -> tuple[str, ...]:
+        """The attributes named by a workload of which the release knows nothing."""
+        named = np.unique(workload.literals.attribute[workload.terms >> 1])
+        return tuple(self.schema.names[a] for a in named if not self.actions.named[a])
+
+    def answer(self, query: str | Query, *, unknown: str = "refuse") -> float:
+        """The released answer to one query: the share of the population that satisfies it.
+
+        A query on an attribute that no query of the release names is refused. With
+        `unknown="default"` the answer is what the attribute's declared default gives; it is not
+        knowledge.
+        """
+        parsed = parse(query, self.schema) if isinstance(query, str) else query
+        return float(self.answers(Workload.of([parsed], self.schema), unknown=unknown)[0])
+
+    def answer_with_error(
+        self, query: str | Query, *, unknown: str = "refuse"
+    ) -> tuple[float, float | None]:
+        """An answer and its standard error, where the release knows one.
+
+        About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`. There
+        is none for a query on an attribute that no drawn query names.
+        """
+        parsed = parse(query, self.schema) if isinstance(query, str) else query
+        asked = Workload.of([parsed], self.schema)
+        answer = float(self.answers(asked, unknown=unknown)[0])
+        errors = self.standard_errors(asked)
+        return answer, None if errors is None or np.isnan(errors[0]) else float(errors[0])
+
+    def standard_errors(self, workload: Workload) -> npt.NDArray[np.float64] | None:
+        """A standard error for each answer to a workload, where the release knows them.
+
+        It is NaN for a query on an attribute that no drawn query names: there the model repeats
+        what it was started with.
+        """
+        if self.errors is None:
+            return None
+        errors = self.errors.of_answers(workload, self.answers(workload, unknown="default"))
+        undrawn = self.times_drawn[workload.literals.attribute] == 0
+        blind = np.logical_or.reduceat(undrawn[workload.terms >> 1], workload.start[:-1])
+        return np.where(blind, np.nan, errors)
+
+    @cached_property
+    def times_drawn(self) -> npt.NDArray[np.int64]:
+        """Per attribute, how often a drawn query named it."""
+        drawn = np.concatenate([one.draws.queries for one in self.transcript])
+        workload = self.actions.queries.take(np.asarray(drawn, dtype=np.int64))
+        named = workload.literals.attribute[workload.terms >> 1]
+        return np.bincount(named, minlength=len(self.schema))
+
+    def answers(
+        self, workload: Workload | None = None, *, unknown: str = "refuse"
+    ) -> npt.NDArray[np.float64]:
+        """The released answers to a workload; without one, to the release's own.
+
+        `unknown` is for queries on attributes that no query of the release names, as in `answer`.
+        """
+        asked = self.workload if workload is None else workload
+        if Unknown.parse(unknown) is Unknown.REFUSE and workload is not None:
+            self._refuse_unknown(workload)
+        if self.model is not None:
+            return self.model.answers(asked)
+        return mean_answers(asked, self.records)
+
+    def _refuse_unknown(self, workload: Workload) -> None:
+        names = self.unknown_in(workload)
+        if names:
+            raise QueryError(
+                f"unknown: no query of this release names {listed(names)}, so it knows nothing "
+                "about that; to insist on what the declared default gives, say unknown=default "
+                "(--unknown default)"
+            )
+
+    def sample(
+        self, rows: int, *, where: str | Query | None = None, seed: int | None = None
+    ) -> Any:
+        """Synthetic rows, as the kind of frame the release was fitted on.
+
+        The types of its columns follow from the schema: text, whole numbers (int64), decimal
+        numbers (float64), and where cells may be missing a type that can hold such cells.
+
+        They are drawn from the model, or with replacement from the game's records; a numeric cell
+        is uniform in its bin. `where` keeps to rows that satisfy a query. The seed fixes this
+        sampling only, which needs no privacy. Columns in `unknown` hold their declared default.
+        """
+        generator = np.random.default_rng(seed)
+        codes = self.sample_codes(rows, generator, where)
+        return self.style.frame(decode(codes, self.schema, generator), self.schema)
+
+    def sample_codes(
+        self, rows: int, generator: np.random.Generator, where: str | Query | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Synthetic rows as codes."""
+        if rows < 1:
+            raise ParameterError(f"rows = {rows}; expected at least 1")
+        condition = parse(where, self.schema) if isinstance(where, str) else where
+        if condition is not None:
+            self._refuse_unknown(Workload.of([condition], self.schema))
+        if self.model is not None:
+            model = self.model if condition is None else self.model.given(condition)
+            return model.sample(rows, generator)
+        records = self.records
+        if condition is not None:
+            records = records[satisfying(records, condition, self.schema)]
+            if not len(records):
+                raise ReleaseError("no record of the release satisfies the condition")
+        return records[generator.integers(0, len(records), size=rows)]
+
+    def with_model(self, model: Mixture, errors: ErrorTable | None) -> Self:
+        """The same release with another model; it is post-processing and costs nothing."""
+        return replace(self, model=model, errors=errors)
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of the release, as plain data."""
+        return {
+            "privacy": self.privacy.to_dict(),
+            "parameters": self.parameters,
+            "source": self.source,
+            "certificate": self.certificate,
+            "unknown": list(self.unknown),
+        }
+
+    def __repr__(self) -> str:
+        stamp = f", {self.privacy.stamp}" if self.privacy.stamp else ""
+        return (
+            f"<Release of {len(self.workload):,} queries on {len(self.schema):,} attributes, "
+            f"ε = {figure(self.privacy.epsilon)}, δ = {rounded_up(self.privacy.delta)}{stamp}>"
+        )

@@ -1,0 +1,210 @@
+"""Tables that come as Arrow batches: frames, CSV and Parquet files. Private side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dualquery.base.errors import TableError
+from dualquery.domain.schema import Schema
+from dualquery.rows import table as tables
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.table import ArrowBlock, reading
+
+
+class ArrowTable:
+    """A table that gives Arrow batches; frames and files come down to this."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self.header = tuple(header)
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of any size with these columns; the rows count even if there are none."""
+        raise NotImplementedError
+
+    def bind(self, schema: Schema) -> Schema:
+        return schema.resolve(self.header)
+
+    def blocks(
+        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
+    ) -> Iterator[ArrowBlock]:
+        names = [schema.names[a] for a in attributes]
+        for block in _regroup(self.batches(names), batch_rows(len(names))):
+            yield ArrowBlock(block, schema, out_of_domain)
+
+
+def batch_rows(columns: int) -> int:
+    """Rows to read at a time: fewer of a wide table, so that a batch stays small.
+
+    A power of two from 64, or `BLOCK_ROWS`; it divides a block, so batches fill blocks.
+    """
+    rows = 64
+    while 2 * rows * columns <= tables.BATCH_CELLS and rows < tables.BLOCK_ROWS:
+        rows *= 2
+    return min(rows, tables.BLOCK_ROWS)
+
+
+def _regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of `rows` rows; only the last may be shorter."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.num_rows
+        while held >= rows:
+            table = joined(waiting)
+            yield table.slice(0, rows)
+            waiting = table.slice(rows).to_batches()
+            held -= rows
+    if held:
+        yield joined(waiting)
+
+
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Batches as one table; the files of a folder must agree on their types."""
+    try:
+        return pa.Table.from_batches(batches)
+    except pa.ArrowInvalid:
+        for batch in batches:
+            for one, other in zip(batches[0].schema, batch.schema, strict=False):
+                if one != other:
+                    raise TableError(
+                        f"column {one.name!r} is {one.type} in one file of the table and "
+                        f"{other.type} in another; expected one type"
+                    ) from None
+        raise TableError("the files of the table have different columns") from None
+
+
+class FrameTable(ArrowTable):
+    """A pandas, polars or pyarrow frame, through narwhals."""
+
+    def __init__(self, frame: Any) -> None:
+        import narwhals as nw
+
+        try:
+            self.frame = nw.from_native(frame, eager_only=True)
+            columns = list(self.frame.columns)
+        except TypeError:
+            raise TableError(
+                f"expected a pandas, polars or pyarrow table, a sparse matrix or a path, "
+                f"found {type(frame).__name__}"
+            ) from None
+        except (ValueError, nw.exceptions.NarwhalsError) as error:  # say, two of one name
+            told = " ".join(str(error).split())
+            raise TableError(f"cannot read the frame: {told[:200]}") from None
+        super().__init__([str(name) for name in columns])
+        self.named = dict(zip(self.header, columns, strict=True))  # a pandas name can be a number
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        step = batch_rows(len(names))
+        for first in range(0, len(self.frame), step):
+            part = self.frame[first : first + step]
+            arrays = [_arrow_column(part.get_column(self.named[name])) for name in names]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def _arrow_column(series: Any) -> pa.Array:
+    try:
+        column = series.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # Cells of several kinds in one column of pandas: the schema judges them as text.
+        cells = series.to_list()
+        column = pa.array([None if _is_no_cell(cell) else str(cell) for cell in cells], pa.string())
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _is_no_cell(cell: Any) -> bool:
+    """Whether pandas would call the cell missing: None, NaN, NaT or NA."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, float) and cell != cell
+
+
+class CsvTable(ArrowTable):
+    """A CSV file, plain or gzipped; every cell is read as text and judged by the schema.
+
+    Where there is one column, a blank line is a missing cell: were it skipped, the number of rows,
+    which is published, would depend on a cell. Where there are more, a row of missing cells is a
+    line of separators, and a blank line is no row.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.single = False
+        with reading(path), self._open(None) as reader:
+            super().__init__(reader.schema.names)
+        self.single = len(self.header) == 1
+
+    def _open(self, names: Sequence[str] | None) -> Any:
+        from pyarrow import csv
+
+        convert = csv.ConvertOptions(
+            include_columns=list(names) if names is not None else [],
+            column_types={name: pa.string() for name in names or ()},
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+        separator = "\t" if ".tsv" in self.path.suffixes else ","
+        return csv.open_csv(
+            str(self.path),
+            read_options=csv.ReadOptions(block_size=1 << 23),
+            parse_options=csv.ParseOptions(delimiter=separator, ignore_empty_lines=not self.single),
+            convert_options=convert,
+        )
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with reading(self.path):
+            if self.single:
+                self._require_lines()
+            yield from self._open(names)
+
+    def _require_lines(self) -> None:
+        """Refuse a single column in which a blank line may be something else than a missing cell.
+
+        If the last line has no end, a missing last cell and the end of the file look the same.
+        """
+        with pa.input_stream(str(self.path), compression="detect") as stream:
+            first, last = b"", b""
+            while part := stream.read(1 << 20):
+                first = first or part[:1]
+                last = part[-1:]
+        if first in (b"\n", b"\r"):
+            raise TableError(f"{str(self.path)!r} begins with a blank line; expected its header")
+        if last not in (b"\n", b"\r"):
+            raise TableError(
+                f"{str(self.path)!r} has one column and no line end after its last row, so that a "
+                "missing last cell would not count as a row; end the file with a new line"
+            )
+
+
+class ParquetTable(ArrowTable):
+    """A Parquet file, or a folder of them."""
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import dataset
+
+        self.path = path
+        with reading(path):
+            self.dataset = dataset.dataset(str(path), format="parquet")
+            super().__init__(self.dataset.schema.names)
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with reading(self.path):
+            for fragment in self.dataset.get_fragments():
+                yield from parquet_batches(fragment.path, names)
+
+
+def parquet_batches(
+    path: str, names: Sequence[str], row_groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of one file, page by page: a row group, which may be most of it, is never held."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16) as file:
+        groups = range(file.num_row_groups) if row_groups is None else row_groups
+        yield from file.iter_batches(
+            batch_size=batch_rows(len(names)), row_groups=list(groups), columns=list(names)
+        )

@@ -1,0 +1,364 @@
+"""Exact counts of every query over private rows. Private side of the boundary.
+
+There are three ways to count a conjunction, and they agree to the last row: popcounts over packed
+columns, a walk along the rows of a literal that few rows satisfy, and one contingency table for
+all queries on the same attributes. An estimate of their cost chooses; the constants were measured
+(docs/decisions/counting.md) and can only make a count slower, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.threads import over_ranges
+from dualquery.rows.packed import Records, Words
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.workload import Literals, Workload
+
+Counts = npt.NDArray[np.int64]
+Terms = npt.NDArray[np.int32]
+Positions = npt.NDArray[np.int64]
+
+NEAR_CACHE, FAR_CACHE = 1 << 20, 1 << 24
+"""Bytes that stay close to one core, and bytes that stay on the chip."""
+
+NEAR_NS, FAR_NS = 0.09, 0.35
+"""Nanoseconds to load and count one word of a column, from the cache and from memory."""
+
+NEAR_LISTED_NS, FAR_LISTED_NS = 0.9, 6.0
+"""Nanoseconds to test one listed row in one column, from the cache and from memory."""
+
+ROW_NS, PLACE_NS = 1.5, 0.3
+"""Nanoseconds to enter one row into a table; to find its place along one attribute."""
+
+CALL_NS = 15.0
+"""Nanoseconds a query takes in one block besides its words."""
+
+MOST_CELLS = 1 << 20
+"""Cells of a table, the level of all codes that nobody asks for included."""
+
+
+def count(records: Records, workload: Workload) -> Counted:
+    """Count all queries of a workload over records packed for its literals."""
+    counts = np.zeros(len(workload), dtype=np.int64)
+    tally = Tally(records)
+    for positions, terms, is_parity in _by_kind(workload):
+        if is_parity:
+            counts[positions] = count_parities(tally, terms)
+        elif terms.shape[1] == 1:
+            counts[positions] = _count_single(tally, terms[:, 0])
+        else:
+            counts[positions] = _count_cheapest(tally, workload, terms)
+    return Counted(counts, records.rows)
+
+
+class Tally:
+    """Records, with the ones of every literal in every block, counted when first asked for."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self._ones: Counts | None = None
+
+    @property
+    def ones(self) -> Counts:
+        """`ones[b, i]` rows of block b satisfy literal i."""
+        from dualquery.rows._counting_kernels import count_ones
+
+        if self._ones is None:
+            shape = len(self.records.blocks), len(self.records.literals)
+            ones = np.zeros(shape, dtype=np.int64)
+            for bits, found in zip(self.records.blocks, ones, strict=True):
+                over_ranges(partial(count_ones, bits, found), shape[1], 1024)
+            self._ones = ones
+        return self._ones
+
+    @property
+    def words(self) -> int:
+        return sum(bits.shape[1] for bits in self.records.blocks)
+
+    @property
+    def dense_ns(self) -> float:
+        """What one word of one column costs a popcount."""
+        tile = 8 * len(self.records.literals) * min(self.words, 64)
+        return NEAR_NS if tile <= NEAR_CACHE else FAR_NS
+
+    @property
+    def listed_ns(self) -> float:
+        """What one row of a list costs in one column; lists reach into whole blocks."""
+        block = max(bits.nbytes for bits in self.records.blocks)
+        return NEAR_LISTED_NS if block <= FAR_CACHE else FAR_LISTED_NS
+
+
+def _by_kind(workload: Workload) -> Iterator[tuple[Positions, Terms, bool]]:
+    """Queries of one arity and kind together, as positions and a matrix of terms."""
+    if workload.arity is not None and not workload.has_parities:
+        terms = workload.terms.reshape(len(workload), workload.arity)
+        yield np.arange(len(workload)), terms, False
+        return
+    lengths = np.diff(workload.start)
+    kinds = 2 * lengths + workload.is_parity
+    for kind in np.unique(kinds):
+        chosen = np.flatnonzero(kinds == kind)
+        places = workload.start[chosen, None] + np.arange(kind >> 1)
+        yield chosen, workload.terms[places], bool(kind & 1)
+
+
+def _count_single(tally: Tally, terms: Terms) -> Counts:
+    ones = tally.ones.sum(axis=0)[terms >> 1]
+    held: Counts = np.where(terms & 1, tally.records.rows - ones, ones)
+    return held
+
+
+def _count_cheapest(tally: Tally, workload: Workload, terms: Terms) -> Counts:
+    counts = np.zeros(len(terms), dtype=np.int64)
+    left = np.arange(len(terms))
+    tabulated = _worth_tables(tally, workload, terms)
+    if len(tabulated):
+        counts[tabulated] = count_by_tables(tally, workload, terms[tabulated])
+        left = np.setdiff1d(left, tabulated, assume_unique=True)
+    if len(left) > len(workload.literals):  # else each column is read about once in any case
+        listed = left[_worth_lists(tally, terms[left])]
+        counts[listed] = count_by_lists(tally, terms[listed])
+        left = np.setdiff1d(left, listed, assume_unique=True)
+    counts[left] = count_by_popcounts(tally, terms[left])
+    return counts
+
+
+# Popcounts
+
+
+def count_by_popcounts(tally: Tally, terms: Terms) -> Counts:
+    """Conjunctions, column by column, in an order in which neighbours share columns."""
+    from dualquery.rows._counting_kernels import count_conjunctions
+
+    ordered, order = _ordered(_sorted_terms(terms))
+    counts = _over_tiles(tally, ordered, count_conjunctions)
+    # Past the last row no positive literal holds, so every negated one does.
+    counts -= _padding(tally.records) * (ordered & 1).all(axis=1)
+    return _restored(counts, order)
+
+
+def count_parities(tally: Tally, terms: Terms) -> Counts:
+    """Parities: the rows in which an even number of terms holds."""
+    from dualquery.rows._counting_kernels import count_odd
+
+    literals, order = _ordered(_sorted_terms(terms >> 1))
+    odd = _restored(_over_tiles(tally, literals, count_odd), order)
+    flipped = (terms & 1).sum(axis=1) & 1
+    even: Counts = np.where(flipped, odd, tally.records.rows - odd)
+    return even
+
+
+def _over_tiles(tally: Tally, terms: Terms, kernel: Callable[..., None]) -> Counts:
+    """Run a kernel over all words, as many at a time as keep the columns in cache."""
+    counts = np.zeros(len(terms), dtype=np.int64)
+    if not len(terms):
+        return counts
+    for bits in tally.records.blocks:
+        for tile in _tiles(bits):
+            over_ranges(partial(kernel, tile, terms, counts), len(terms), 256)
+    return counts
+
+
+def _tiles(bits: Words) -> Iterator[Words]:
+    """Cut a block along its words.
+
+    A tile is copied, so that its columns lie end to end: cut out of a block they would start a
+    large power of two apart and fight for the same few lines of the cache.
+    """
+    literals, words = bits.shape
+    fitting = NEAR_CACHE // (8 * literals)
+    if fitting < 64:
+        fitting = 64 if 8 * 64 * literals <= FAR_CACHE else words
+    size = max(64, fitting // 64 * 64)
+    if size >= words:
+        yield bits
+        return
+    for first in range(0, words, size):
+        yield np.ascontiguousarray(bits[:, first : first + size])
+
+
+def _padding(records: Records) -> int:
+    return sum(64 * int(bits.shape[1]) for bits in records.blocks) - records.rows
+
+
+# Lists of rows
+
+
+def _worth_lists(tally: Tally, terms: Terms) -> Positions:
+    """The queries with a positive literal so rare that walking its rows is cheaper."""
+    pivot, ones = _rarest(tally, terms)
+    k = terms.shape[1]
+    blocks = len(tally.records.blocks)
+    dense = k * tally.words * tally.dense_ns + blocks * CALL_NS
+    return np.flatnonzero(
+        (pivot >= 0) & (ones * (k - 1) * tally.listed_ns + blocks * CALL_NS < dense)
+    )
+
+
+def _rarest(tally: Tally, terms: Terms) -> tuple[npt.NDArray[np.int64], Counts]:
+    """The place of the rarest positive literal of each query (−1: none), and its ones."""
+    ones = tally.ones.sum(axis=0)
+    # A term is an index here: a negated one counts as held by more rows than there are.
+    by_term = np.full(2 * len(ones), tally.records.rows + 1, dtype=np.int64)
+    by_term[::2] = ones
+    found = by_term[terms]
+    place = found.argmin(axis=1)
+    least = np.take_along_axis(found, place[:, None], axis=1)[:, 0]
+    return np.where(least <= tally.records.rows, place, -1), least
+
+
+def count_by_lists(tally: Tally, terms: Terms) -> Counts:
+    """Conjunctions, each with a positive literal, along the rows of the rarest of them."""
+    from dualquery.rows._counting_kernels import count_listed, list_ones
+
+    if not len(terms):
+        return np.zeros(0, dtype=np.int64)
+    place, _ = _rarest(tally, terms)
+    is_pivot = np.arange(terms.shape[1]) == place[:, None]
+    others = _sorted_terms(terms[~is_pivot].reshape(len(terms), -1))
+    ordered, order = _ordered(np.column_stack([terms[is_pivot], others]))
+    literals, pivots = np.unique(ordered[:, 0] >> 1, return_inverse=True)
+    others = np.ascontiguousarray(ordered[:, 1:])
+    counts = np.zeros(len(terms), dtype=np.int64)
+    for bits, ones in zip(tally.records.blocks, tally.ones, strict=True):
+        start = np.concatenate([[0], np.cumsum(ones[literals])])
+        rows = np.empty(start[-1], dtype=np.uint16)
+        list_ones(bits, literals, start, rows, 0, len(literals))
+        task = partial(count_listed, bits, start, rows, pivots, others, counts)
+        over_ranges(task, len(terms), 256)
+    return _restored(counts, order)
+
+
+# Contingency tables
+
+
+def _worth_tables(tally: Tally, workload: Workload, terms: Terms) -> Positions:
+    """The queries that share their attributes with enough others: one table answers them all."""
+    k = terms.shape[1]
+    single = np.diff(workload.literals.start) == 1
+    fit = np.flatnonzero(((terms & 1) == 0).all(axis=1) & single[terms >> 1].all(axis=1))
+    one_table = tally.records.rows * (ROW_NS + k * PLACE_NS)
+    one_query = 2 * tally.words * tally.dense_ns
+    if len(fit) * one_query < one_table:
+        return np.zeros(0, dtype=np.int64)
+    attributes = _sorted_terms(workload.literals.attribute[terms[fit] >> 1])
+    key = attributes[:, 0].astype(np.uint64)
+    for column in attributes.T[1:]:  # wraps where it must: a clash costs time, not exactness
+        key = key * np.uint64(len(workload.schema)) + column.astype(np.uint64)
+    _, table, sharing = np.unique(key, return_inverse=True, return_counts=True)
+    asked = np.zeros(len(workload.literals), dtype=bool)
+    asked[terms[fit] >> 1] = True
+    levels = np.bincount(workload.literals.attribute[asked])[attributes] + 1.0
+    worth = (sharing * one_query > one_table)[table] & (levels.prod(axis=1) <= MOST_CELLS)
+    chosen: Positions = fit[worth]
+    return chosen
+
+
+def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
+    """Conjunctions of positive literals of one code each, all cells of a table in one pass.
+
+    No table may have more than `MOST_CELLS` cells.
+    """
+    from dualquery.rows._counting_kernels import count_tables, fill_codes
+
+    owner = workload.literals.attribute
+    along = np.argsort(owner[terms >> 1], axis=1)
+    literals = np.take_along_axis(terms >> 1, along, axis=1)
+    by_attribute = np.lexsort(owner[literals].T[::-1])
+    literals = literals[by_attribute]
+    attributes = owner[literals]
+    fresh = np.concatenate([[True], (attributes[1:] != attributes[:-1]).any(axis=1)])
+    start = np.concatenate([np.flatnonzero(fresh), [len(terms)]])
+    used, column = np.unique(attributes[fresh], return_inverse=True)
+    levels = _levels(workload.literals, literals, used)
+    columns = column.reshape(-1, terms.shape[1])
+    sizes = np.array([len(members) + 1 for members in levels.members])[columns]
+    largest = sizes.prod(axis=1, dtype=np.float64).max()
+    if largest > MOST_CELLS:
+        raise ValueError(f"a table of {largest:.0f} cells; expected at most {MOST_CELLS}")
+    radix = np.cumprod(np.column_stack([np.ones(len(sizes), dtype=np.int64), sizes]), axis=1)
+    table = np.cumsum(fresh) - 1
+    cells = (levels.of[literals] * radix[table, :-1]).sum(axis=1)
+    counts = np.zeros(len(terms), dtype=np.int64)
+    width = np.uint16 if sizes.max() <= 1 << 16 else np.int32
+    for bits, rows in zip(tally.records.blocks, tally.records.block_rows, strict=True):
+        codes = np.empty((len(used), rows), dtype=width)
+        for members, row in zip(levels.members, codes, strict=True):
+            row[:] = len(members)
+            fill_codes(bits, members, row)
+        task = partial(count_tables, codes, columns, radix, start, cells, counts)
+        over_ranges(task, len(columns), 1)
+    restored = np.empty_like(counts)
+    restored[by_attribute] = counts
+    return restored
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """The codes that the cells of tables tell apart.
+
+    `members[i]` are the literals of the i-th attribute, one per level. `of[literal]` is the
+    level of a literal. One more level stands for all codes that no cell asks for.
+    """
+
+    members: list[Positions]
+    of: Positions
+
+
+def _levels(literals: Literals, cells: Positions, attributes: Positions) -> _Levels:
+    """The levels of some attributes, in rising order, for cells made of single-code literals.
+
+    Only the literals of the cells may be levels. A workload can hold others of the same
+    attribute, such as sets of codes, and a row that satisfies one of these would lose its code.
+    """
+    asked = np.unique(cells)
+    code = literals.codes[literals.start[asked]]
+    order = np.lexsort((code, literals.attribute[asked]))
+    asked, code = asked[order], code[order]
+    owner = literals.attribute[asked]
+    fresh = np.concatenate([[True], (owner[1:] != owner[:-1]) | (code[1:] != code[:-1])])
+    distinct = asked[fresh]
+    first = np.searchsorted(owner[fresh], attributes)
+    level = np.zeros(len(literals), dtype=np.int64)
+    # The same code twice is one level, whichever of its literals a cell names.
+    level[asked] = np.cumsum(fresh) - 1 - first[np.searchsorted(attributes, owner)]
+    return _Levels(np.split(distinct, first[1:]), level)
+
+
+# Order
+
+
+def _sorted_terms(terms: Terms) -> Terms:
+    """The terms of each query in rising order."""
+    if terms.shape[1] > 3:
+        return np.sort(terms, axis=1)
+    columns = list(terms.T)
+    for i, j in ((0, 1), (1, 2), (0, 1)):
+        if j < len(columns):
+            low, high = columns[i], columns[j]
+            columns[i], columns[j] = np.minimum(low, high), np.maximum(low, high)
+    return np.column_stack(columns)
+
+
+def _ordered(terms: Terms) -> tuple[Terms, Positions]:
+    """Queries in the order of all their terms but the last, so that neighbours share columns."""
+    leading = list(terms.T[: max(1, terms.shape[1] - 1)])
+    if terms.max(initial=0) < 1 << 16:  # then NumPy's stable sort is a radix sort
+        order = np.arange(len(terms))
+        for column in reversed(leading):
+            order = order[np.argsort(column[order].astype(np.uint16), kind="stable")]
+    else:
+        order = np.lexsort(leading[::-1])
+    return np.take(terms, order, axis=0), order
+
+
+def _restored(counts: Counts, order: Positions) -> Counts:
+    restored = np.empty_like(counts)
+    restored[order] = counts
+    return restored

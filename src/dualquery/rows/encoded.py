@@ -1,0 +1,83 @@
+"""Rows as codes: one array per attribute, in the smallest type that holds its codes. Private side.
+
+Whole marginals are counted straight from codes; packed bits, one column per literal, would cost
+many times as much for the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import TableError
+from dualquery.domain.schema import Schema
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.packed import PackedTable, Records
+from dualquery.rows.table import ArrowBlock, DenseBlock, Table
+from dualquery.workloads.workload import Literals
+
+Codes = npt.NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Private rows as codes: `columns[a][r]` is the code of attribute a in row r."""
+
+    rows: int
+    columns: dict[int, Codes]
+
+    @classmethod
+    def read(
+        cls,
+        table: Table,
+        schema: Schema,
+        attributes: Sequence[int],
+        out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
+    ) -> EncodedRows:
+        """Read a table block by block and keep the codes of some attributes.
+
+        Args:
+            table: the private table.
+            schema: the schema as bound to the table.
+            attributes: the positions of the attributes to keep.
+            out_of_domain: what to do with a cell outside its declared domain.
+        """
+        if isinstance(table, PackedTable):
+            return cls._from_bits(table, schema, attributes, out_of_domain)
+        parts: dict[int, list[Codes]] = {int(a): [] for a in attributes}
+        rows = 0
+        for block in table.blocks(schema, list(parts), out_of_domain):
+            if not isinstance(block, DenseBlock | ArrowBlock):
+                return cls._from_bits(table, schema, attributes, out_of_domain)
+            for attribute, found in parts.items():
+                found.append(block.codes(attribute).astype(_kind(int(schema.sizes[attribute]))))
+            rows += block.rows
+        if not rows:
+            raise TableError("the table has no rows")
+        return cls(rows, {a: np.concatenate(found) for a, found in parts.items()})
+
+    @classmethod
+    def _from_bits(
+        cls, table: Table, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
+    ) -> EncodedRows:
+        """The codes of 0/1 attributes, from their packed ones."""
+        ones = Literals.of([(int(a), (1,)) for a in attributes])
+        packed = Records.pack(table, schema, ones, out_of_domain)
+        columns: dict[int, Codes] = {}
+        for place, attribute in enumerate(attributes):
+            bits = [
+                np.unpackbits(block[place].view(np.uint8), bitorder="little")[:rows]
+                for block, rows in zip(packed.blocks, packed.block_rows, strict=True)
+            ]
+            columns[int(attribute)] = np.concatenate(bits)
+        return cls(packed.rows, columns)
+
+
+def _kind(size: int) -> type[np.unsignedinteger[Any]]:
+    if size <= 1 << 8:
+        return np.uint8
+    return np.uint16 if size <= 1 << 16 else np.uint32

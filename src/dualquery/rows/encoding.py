@@ -1,0 +1,255 @@
+"""Cells to codes: one column against one declared attribute."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dualquery.base.errors import ParameterError, TableError
+from dualquery.domain.attributes import Attribute
+
+Codes = npt.NDArray[np.int32]
+
+OUTSIDE, MISSING_CELL, NO_NUMBER = -1, -2, -3
+"""What stands in place of a code where a cell is refused."""
+
+
+class OutOfDomain(StrEnum):
+    """What to do with a cell outside its declared domain."""
+
+    REFUSE = "refuse"
+    CLAMP = "clamp"
+    MISSING = "missing"
+
+    @classmethod
+    def parse(cls, name: str) -> OutOfDomain:
+        """The treatment of that name, or an error that lists the names."""
+        try:
+            return cls(name)
+        except ValueError:
+            raise ParameterError(
+                f"out_of_domain = {name!r}; expected one of {', '.join(cls)}"
+            ) from None
+
+
+def encode_column(
+    column: pa.Array | pa.ChunkedArray,
+    attribute: Attribute,
+    out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
+) -> Codes:
+    """The code of every cell of one column.
+
+    Raises `TableError`, naming column and value, for a cell outside the domain, unless
+    it is to be clamped (numbers: to the nearest bin; other values: to the declared
+    default) or counted as missing.
+    """
+    try:
+        return _encode(plain_column(column, attribute.name), attribute, out_of_domain)
+    except (pa.ArrowException, OverflowError, ValueError) as error:
+        if isinstance(error, TableError):
+            raise
+        # Arrow cannot make Python values of all that it can hold: a year 10000, say.
+        raise unreadable(attribute.name, column.type, error) from None
+
+
+def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
+    """One array of single cells, however the reader laid them out; nested ones are refused."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # text of more than 2 GiB does not fit one array
+        column = pa.concat_arrays(column.cast(pa.large_string()).chunks)
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    kind = column.type
+    if pa.types.is_run_end_encoded(kind):
+        column = pc.run_end_decode(column)
+        kind = column.type
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(inner):
+        raise TableError(
+            f"column {name!r} holds {_kind(kind)} in a cell; expected one value in each cell"
+        )
+    if pa.types.is_null(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.string())
+    return column.cast(pa.binary()) if pa.types.is_binary_view(kind) else column
+
+
+def unreadable(name: str, kind: pa.DataType, error: Exception) -> TableError:
+    """A column whose cells cannot be read at all, in one line."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return TableError(f"column {name!r}: cells of type {_kind(kind)} cannot be read: {reason}")
+
+
+def _kind(kind: pa.DataType) -> str:
+    return _brief(str(kind))
+
+
+def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
+    if attribute.is_numeric and not pa.types.is_dictionary(column.type) and _is_number(column.type):
+        # Not `safe`: whole numbers beyond 2^53 are rounded, which only matters within a bin's edge.
+        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return _encode_numbers(numbers, attribute, out_of_domain)
+    if attribute.is_binary and not column.null_count and _is_whole(column.type):
+        flags: Codes = column.cast(pa.int32()).to_numpy(zero_copy_only=False)
+        if not flags.size or (flags.min() >= 0 and flags.max() <= 1):
+            return flags
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    cells = column.dictionary.to_pylist()
+    if attribute.is_numeric:
+        codes = _encode_words(cells, attribute, out_of_domain)
+    else:
+        known = {_canonical(value): code for code, value in enumerate(attribute.values)}
+        codes = np.array(
+            [_code_of(cell, known, attribute, out_of_domain) for cell in cells], dtype=np.int32
+        )
+    # A dictionary may list values that no cell uses; only used ones can be refused.
+    indices = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    null = len(codes)
+    lookup = np.append(codes, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
+    result = lookup[np.where(indices < 0, null, indices)]
+    if result.size and result.min() < 0:
+        first = int(np.argmin(result))
+        if result[first] == MISSING_CELL:
+            raise _refusal(None, attribute)
+        cell = cells[indices[first]]
+        raise (
+            _not_a_number(cell, attribute)
+            if result[first] == NO_NUMBER
+            else _refusal(cell, attribute)
+        )
+    return result
+
+
+def _encode_words(cells: list[Any], attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
+    """Bins of numbers that are written as text, or are otherwise not numbers to Arrow."""
+    numbers = np.array([_to_number(cell) for cell in cells], dtype=float)
+    codes = _encode_numbers(numbers, attribute, out_of_domain, lenient=True)
+    for place in np.flatnonzero(np.isnan(numbers)):
+        if not _is_missing(cells[place]):
+            codes[place] = (
+                _require_missing(attribute) if out_of_domain is OutOfDomain.MISSING else NO_NUMBER
+            )
+    return codes
+
+
+def _encode_numbers(
+    numbers: npt.NDArray[np.float64],
+    attribute: Attribute,
+    out_of_domain: OutOfDomain,
+    lenient: bool = False,
+) -> Codes:
+    """Bins of numbers; NaN is a missing cell. `lenient` marks refusals instead of raising them."""
+    edges = np.asarray(attribute.edges, dtype=float)
+    codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
+    np.clip(codes, 0, attribute.proper_size - 1, out=codes)
+    missing = np.isnan(numbers)
+    outside = (numbers < edges[0]) | (numbers > edges[-1])
+    codes[missing] = _missing_or(attribute, MISSING_CELL)
+    if outside.any() and out_of_domain is not OutOfDomain.CLAMP:
+        codes[outside] = (
+            _require_missing(attribute) if out_of_domain is OutOfDomain.MISSING else OUTSIDE
+        )
+    if not lenient and codes.size and codes.min() < 0:
+        first = int(np.argmin(codes))
+        raise _refusal(None if missing[first] else float(numbers[first]), attribute)
+    return codes
+
+
+def _code_of(
+    cell: Any, known: dict[str, int], attribute: Attribute, out_of_domain: OutOfDomain
+) -> int:
+    if _is_missing(cell):
+        return _missing_or(attribute, MISSING_CELL)
+    code = known.get(_canonical(cell))
+    if code is not None:
+        return code
+    if out_of_domain is OutOfDomain.CLAMP:
+        return attribute.default
+    if out_of_domain is OutOfDomain.MISSING:
+        return _require_missing(attribute)
+    return OUTSIDE
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float | Decimal) and cell != cell)
+
+
+def _canonical(cell: Any) -> str:
+    """One text for equal cells of different types: 1, 1.0, True and "1" are the same."""
+    if isinstance(cell, bool):
+        return str(int(cell))
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, Decimal) and cell.is_finite() and cell == cell.to_integral_value():
+        return str(int(cell))
+    text = str(cell)
+    return {"True": "1", "False": "0", "true": "1", "false": "0"}.get(text, text)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    """Whether every cell is a whole number that 32 bits hold."""
+    return bool(
+        pa.types.is_boolean(kind)
+        or (pa.types.is_integer(kind) and kind.bit_width <= 32 and kind != pa.uint32())
+    )
+
+
+def _to_number(cell: Any) -> float:
+    """A number, or NaN for what is none."""
+    try:
+        return math.nan if cell is None else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _missing_or(attribute: Attribute, otherwise: int) -> int:
+    return otherwise if attribute.missing_code is None else attribute.missing_code
+
+
+def _require_missing(attribute: Attribute) -> int:
+    if attribute.missing_code is None:
+        raise TableError(
+            f"column {attribute.name!r}: a cell is outside the domain and the attribute has no "
+            "missing bucket; declare missing = true"
+        )
+    return attribute.missing_code
+
+
+def _refusal(cell: Any, attribute: Attribute) -> TableError:
+    if cell is None:
+        return TableError(
+            f"column {attribute.name!r}: a cell is missing and the attribute has no missing "
+            "bucket; declare missing = true"
+        )
+    return TableError(
+        f"column {attribute.name!r}: {_brief(repr(cell))} is outside its declared domain "
+        f"({attribute.describe()})"
+    )
+
+
+def _not_a_number(cell: Any, attribute: Attribute) -> TableError:
+    return TableError(
+        f"column {attribute.name!r}: {_brief(repr(cell))} is not a number; "
+        f"expected {attribute.describe()}"
+    )
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"

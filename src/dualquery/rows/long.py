@@ -1,0 +1,131 @@
+"""Private 0/1 tables in long format: a pair (record, item) a row. Private side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dualquery.base.errors import TableError
+from dualquery.domain.schema import Schema
+from dualquery.rows import sparse
+from dualquery.rows.arrow import ArrowTable, joined
+from dualquery.rows.encoding import OutOfDomain, plain_column
+from dualquery.rows.opening import open_table
+from dualquery.rows.sparse import no_ones, require_binary
+from dualquery.rows.table import Ones
+
+
+class LongTable:
+    """A table of (record, item) pairs: a record has an item where the pair occurs.
+
+    Items are declared: `prefix` followed by an item's text must name a 0/1 attribute of the
+    schema. Records are numbered as they appear, and only their ids are held, so the pairs may
+    come in any order and number. A record without any item does not occur; `records` declares
+    how many there are with those. Without it the records that occur are the table, and
+    their number is as public as the number of rows of any other table.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        record: str,
+        item: str,
+        *,
+        prefix: str = "",
+        records: int | None = None,
+    ) -> None:
+        table = open_table(source)
+        if not isinstance(table, ArrowTable):
+            raise TableError("a table in long format is a frame, a CSV or a Parquet file")
+        for name in (record, item):
+            if name not in table.header:
+                raise TableError(
+                    f"the table has no column {name!r}; it has {', '.join(table.header[:6])}"
+                )
+        self.table = table
+        self.record = record
+        self.item = item
+        self.prefix = prefix
+        self.records = records
+
+    def bind(self, schema: Schema) -> Schema:
+        return require_binary(schema.require_resolved(), "a table in long format")
+
+    def blocks(
+        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
+    ) -> Iterator[Ones]:
+        used = np.zeros(len(schema), dtype=bool)
+        used[np.asarray(attributes, dtype=np.int64)] = True
+        known: pa.Array | None = None
+        for pairs in _gather(self.table.batches([self.record, self.item])):
+            ids = _whole_column(pairs, self.record)
+            if known is None:
+                known = pc.unique(ids)
+            else:
+                seen = pc.is_in(ids, value_set=known)
+                fresh = pc.unique(ids.filter(pc.invert(seen)))
+                known = pa.concat_arrays([known, fresh])
+            self._check_records(len(known))
+            row = pc.index_in(ids, value_set=known).to_numpy(zero_copy_only=False)
+            attribute = self._attributes(_whole_column(pairs, self.item), schema, out_of_domain)
+            # The last entry of `used` stands for items that are left out.
+            on = np.append(used, False)[attribute]
+            yield Ones(len(known), row[on].astype(np.int64), attribute[on].astype(np.int32))
+        total = self.records or (0 if known is None else len(known))
+        if total:
+            yield no_ones(total)
+
+    def _check_records(self, found: int) -> None:
+        if self.records is not None and found > self.records:
+            raise TableError(
+                f"the table has more than the {self.records:,} records that were declared"
+            )
+
+    def _attributes(
+        self, items: pa.Array, schema: Schema, out_of_domain: OutOfDomain
+    ) -> npt.NDArray[np.int64]:
+        """The attribute of each item; −1 for an undeclared one that may be left out."""
+        coded = items if pa.types.is_dictionary(items.type) else items.dictionary_encode()
+        places = np.array(
+            [schema.index.get(self.prefix + _text(v), -1) for v in coded.dictionary.to_pylist()],
+            dtype=np.int64,
+        )
+        attribute: npt.NDArray[np.int64] = places[coded.indices.to_numpy(zero_copy_only=False)]
+        if out_of_domain is OutOfDomain.REFUSE and attribute.size and attribute.min() < 0:
+            item = items[int(np.argmin(attribute))].as_py()
+            raise TableError(
+                f"column {self.item!r}: item {item!r} is not declared; expected an attribute "
+                f"{self.prefix + _text(item)!r} in the schema"
+            )
+        return attribute
+
+
+def _text(item: Any) -> str:
+    return str(int(item)) if isinstance(item, float) and item.is_integer() else str(item)
+
+
+def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches joined into larger ones: each costs a look at all ids known so far."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.num_rows
+        if held >= sparse.BATCH // 4:
+            yield joined(waiting)
+            waiting, held = [], 0
+    if held:
+        yield joined(waiting)
+
+
+def _whole_column(pairs: pa.Table, name: str) -> pa.Array:
+    column = pairs.column(name)
+    if column.null_count:
+        raise TableError(f"column {name!r}: a cell is missing; a pair needs a record and an item")
+    cells = plain_column(column, name)
+    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells

@@ -1,0 +1,216 @@
+"""Encoded rows: bit-packed columns, one per literal the workload uses, and only those.
+
+This module is on the private side of the boundary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import TableError
+from dualquery.base.threads import over_ranges
+from dualquery.domain.schema import Schema
+from dualquery.rows import table as tables
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.table import ArrowBlock, Columns, DenseBlock, Ones, Table
+from dualquery.workloads.workload import Literals
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Private rows as bits.
+
+    `blocks[b][literal, w]` holds bit i of word w for row 64w + i of block b: whether the
+    row satisfies the (positive) literal. Rows past the end are zero. Cutting the rows
+    into blocks keeps a column's share in cache while many queries use it, and lets
+    rows be packed while they are read.
+    """
+
+    rows: int
+    literals: Literals
+    blocks: tuple[Words, ...]
+    block_rows: tuple[int, ...]
+
+    @classmethod
+    def pack(
+        cls,
+        table: Table,
+        schema: Schema,
+        literals: Literals,
+        out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
+    ) -> Records:
+        """Read a table block by block and keep only the bits the literals need."""
+        if isinstance(table, PackedTable):
+            return table.pack(literals)
+        attributes = [int(a) for a in np.unique(literals.attribute)]
+        dense = _DensePacker(schema, literals)
+        sparse = _OnesPacker(schema, literals)
+        for block in table.blocks(schema, attributes, out_of_domain):
+            if isinstance(block, Ones):
+                sparse.add(block)
+            elif isinstance(block, Columns):
+                sparse.add_columns(block)
+            else:
+                dense.add(block)
+        blocks, block_rows = sparse.finish() if sparse.rows else dense.finish()
+        if not block_rows:
+            raise TableError("the table has no rows")
+        return cls(sum(block_rows), literals, tuple(blocks), tuple(block_rows))
+
+
+@runtime_checkable
+class PackedTable(Protocol):
+    """A table that makes its bits itself."""
+
+    def pack(self, literals: Literals) -> Records: ...
+
+
+class _DensePacker:
+    """Packs rows of codes: one pass over an attribute sets the bits of all its literals."""
+
+    def __init__(self, schema: Schema, literals: Literals) -> None:
+        self.literals = literals
+        self.sizes = schema.sizes
+        owner = np.repeat(np.arange(len(literals)), np.diff(literals.start))
+        order = np.lexsort((literals.codes, literals.attribute[owner]))
+        self._owner, self._codes = owner[order], literals.codes[order]
+        self._attributes, first = np.unique(literals.attribute[owner][order], return_index=True)
+        self._ends = np.append(first, len(order))
+        self._blocks: list[Words] = []
+        self._rows: list[int] = []
+
+    def add(self, block: DenseBlock | ArrowBlock) -> None:
+        from dualquery.rows._kernels import pack_codes
+
+        bits, first_word = self._room(block.rows)
+
+        def task(first: int, last: int) -> None:
+            for place in range(first, last):
+                attribute = int(self._attributes[place])
+                part = slice(self._ends[place], self._ends[place + 1])
+                start = np.searchsorted(self._codes[part], np.arange(self.sizes[attribute] + 1))
+                pack_codes(block.codes(attribute), start, self._owner[part], bits, first_word)
+
+        over_ranges(task, len(self._attributes), grain=8)
+        self._rows[-1] += block.rows
+
+    def _room(self, rows: int) -> tuple[Words, int]:
+        """Where the next rows go: a block, and the first free word of it."""
+        size = tables.BLOCK_ROWS
+        if not self._rows or self._rows[-1] % 64 or self._rows[-1] + rows > size:
+            self._trim()
+            shape = len(self.literals), -(-max(size, rows) // 64)
+            self._blocks.append(np.zeros(shape, dtype=np.uint64))
+            self._rows.append(0)
+        return self._blocks[-1], self._rows[-1] // 64
+
+    def _trim(self) -> None:
+        if self._rows:
+            words = -(-self._rows[-1] // 64)
+            self._blocks[-1] = np.ascontiguousarray(self._blocks[-1][:, :words])
+
+    def finish(self) -> tuple[list[Words], list[int]]:
+        self._trim()
+        return self._blocks, self._rows
+
+
+class _OnesPacker:
+    """Packs the ones of 0/1 attributes, in any order, into blocks made as rows appear."""
+
+    def __init__(self, schema: Schema, literals: Literals) -> None:
+        self.rows = 0
+        self.literals = literals
+        lengths = np.diff(literals.start)
+        owner = np.repeat(np.arange(len(literals)), lengths)
+        self._holds = np.zeros((len(literals), 2), dtype=bool)
+        binary = literals.codes < 2
+        self._holds[owner[binary], literals.codes[binary]] = True
+        # Of "is 1" the bits are the ones, of "is 0" they are turned over at the end, and
+        # "is 0 or 1" is empty turned over.
+        self._places = np.full((len(schema), 2), -1, dtype=np.int64)
+        # A literal that is there twice has one place; the others copy it at the end.
+        self._same = np.arange(len(literals))
+        for code in (0, 1):
+            plain = np.flatnonzero(self._holds[:, code] & ~self._holds[:, 1 - code])
+            self._places[literals.attribute[plain], code] = plain
+            self._same[plain] = self._places[literals.attribute[plain], code]
+        self._blocks: list[Words] = []
+        self._size = tables.BLOCK_ROWS
+
+    def add(self, ones: Ones) -> None:
+        from dualquery.rows._kernels import pack_ones
+
+        self._grow(ones.rows)
+        number = (ones.row // self._size).astype(np.uint16)
+        order = np.argsort(number, kind="stable")  # a radix sort for 16 bits
+        row, attribute = ones.row[order], ones.attribute[order]
+        ends = np.searchsorted(number[order], np.arange(len(self._blocks) + 1))
+
+        def task(first: int, last: int) -> None:
+            for block in range(first, last):
+                part = slice(ends[block], ends[block + 1])
+                if part.start < part.stop:
+                    pack_ones(
+                        row[part],
+                        attribute[part],
+                        self._places,
+                        block * self._size,
+                        self._blocks[block],
+                    )
+
+        over_ranges(task, len(self._blocks), grain=1)
+
+    def add_columns(self, columns: Columns) -> None:
+        """All ones at once, by column: they are walked block by block, each of them once."""
+        from dualquery.rows._kernels import pack_columns
+
+        self._grow(columns.rows)
+        cursor, stop = columns.start[:-1].copy(), columns.start[1:]
+        attributes = np.flatnonzero((self._places >= 0).any(axis=1))
+        for number, bits in enumerate(self._blocks):
+            task = partial(
+                pack_columns,
+                columns.indices,
+                cursor,
+                stop,
+                attributes,
+                self._places,
+                number * self._size,
+                (number + 1) * self._size,
+                bits,
+            )
+            over_ranges(task, len(attributes), grain=64)
+
+    def _grow(self, rows: int) -> None:
+        """Make blocks for this many rows."""
+        self.rows = max(self.rows, rows)
+        while len(self._blocks) * self._size < self.rows:
+            shape = len(self.literals), self._size // 64
+            self._blocks.append(np.zeros(shape, dtype=np.uint64))
+
+    def finish(self) -> tuple[list[Words], list[int]]:
+        turned = np.flatnonzero(self._holds[:, 0])
+        copies = np.flatnonzero(self._same != np.arange(len(self._same)))
+        block_rows = []
+        for number, bits in enumerate(self._blocks):
+            rows = min(self._size, self.rows - number * self._size)
+            words = -(-rows // 64)
+            if words < bits.shape[1]:
+                bits = self._blocks[number] = np.ascontiguousarray(bits[:, :words])
+            bits[copies] = bits[self._same[copies]]
+            bits[turned] = ~bits[turned]
+            bits[turned, words - 1] &= last_word(rows)
+            block_rows.append(rows)
+        return self._blocks, block_rows
+
+
+def last_word(rows: int) -> np.uint64:
+    """Ones at the valid rows of a block's last word."""
+    return np.uint64(2 ** (((rows - 1) % 64) + 1) - 1)

@@ -1,0 +1,115 @@
+"""What a private table is: rows that come in blocks.
+
+This module is on the private side of the boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dualquery.base.errors import TableError
+from dualquery.domain.schema import Schema
+from dualquery.rows.encoding import Codes, OutOfDomain, encode_column
+
+BLOCK_ROWS = 1 << 16
+"""Rows handled at a time: a multiple of 64, so that blocks pack into whole words, and at most
+65,536, so that a row of a block is a 16-bit number."""
+
+
+BATCH_CELLS = 1 << 23
+"""Cells read at a time, about."""
+
+
+class Table(Protocol):
+    """Rows that can be counted without ever being held whole."""
+
+    def bind(self, schema: Schema) -> Schema:
+        """The schema itself, if the table has its columns; patterns are resolved."""
+        ...
+
+    def blocks(
+        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
+    ) -> Iterator[Block]:
+        """All rows, only these attributes: dense blocks, or blocks of ones.
+
+        Dense blocks have up to `BLOCK_ROWS` rows, all but the last a multiple of 64.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class DenseBlock:
+    """Some consecutive rows, encoded: codes by attribute."""
+
+    rows: int
+    columns: dict[int, Codes]
+
+    def codes(self, attribute: int) -> Codes:
+        return self.columns[attribute]
+
+
+@dataclass(frozen=True)
+class ArrowBlock:
+    """Some consecutive rows as they were read; a column is encoded when it is asked for."""
+
+    table: pa.Table
+    schema: Schema
+    out_of_domain: OutOfDomain
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def codes(self, attribute: int) -> Codes:
+        declared = self.schema.attributes[attribute]
+        return encode_column(self.table.column(declared.name), declared, self.out_of_domain)
+
+
+@dataclass(frozen=True)
+class Ones:
+    """Some ones of a 0/1 table, in any order: record `row[i]` has `attribute[i]`.
+
+    `rows` is how many records are known by now; the last block tells the table's own. A pair
+    that is given twice counts once.
+    """
+
+    rows: int
+    row: npt.NDArray[np.int64]
+    attribute: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All ones of a 0/1 table by column: attribute a has the rows `indices[start[a]:start[a+1]]`.
+
+    They are in rising order.
+    """
+
+    rows: int
+    start: npt.NDArray[np.integer]
+    indices: npt.NDArray[np.integer]
+
+
+Block = DenseBlock | ArrowBlock | Ones | Columns
+"""Rows as codes, as they were read, or as the ones of a 0/1 table."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn the errors of a file reader into one line that names the file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"cannot read {str(path)!r}: {first_line(error)}") from None
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

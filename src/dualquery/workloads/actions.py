@@ -1,0 +1,67 @@
+"""What the query player may draw: the queries that were asked, and probes beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.workloads.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Actions:
+    """The asked queries, then the probes, each with a prior weight.
+
+    `offsets` are the logarithms of the prior weights, one per query and the same for its
+    negation. They are public, so they change what is drawn but not what a draw may cost.
+    """
+
+    queries: Workload
+    asked: int
+    offsets: npt.NDArray[np.float64]
+
+    @classmethod
+    def plain(cls, workload: Workload) -> Actions:
+        """The asked queries alone, all alike."""
+        return cls(workload, len(workload), np.zeros(len(workload)))
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def expected_distinct(self, samples: int) -> float:
+        """How many different queries so many draws by the prior weights alone would name."""
+        weights = np.exp(self.offsets - self.offsets.max())
+        share = weights / weights.sum()
+        # A single query is always named; log1p(−1) would say so with a warning.
+        missed = np.exp(samples * np.log1p(-np.minimum(share, 1.0 - 1e-12)))
+        return float(np.sum(1.0 - missed))
+
+    @cached_property
+    def named(self) -> npt.NDArray[np.bool_]:
+        """Per attribute, whether any query here names it."""
+        found = np.zeros(len(self.queries.schema), dtype=bool)
+        found[self.queries.literals.attribute[self.queries.terms >> 1]] = True
+        return found
+
+    @property
+    def untouched(self) -> tuple[str, ...]:
+        """The attributes that no query names."""
+        return tuple(self.queries.schema.names[a] for a in np.flatnonzero(~self.named))
+
+    @property
+    def workload(self) -> Workload:
+        """The asked queries."""
+        if self.asked == len(self.queries):
+            return self.queries
+        everything = self.queries
+        end = everything.start[self.asked]
+        return Workload(
+            everything.schema,
+            everything.literals,
+            everything.start[: self.asked + 1],
+            everything.terms[:end],
+            everything.is_parity[: self.asked],
+        )

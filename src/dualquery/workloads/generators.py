@@ -1,0 +1,221 @@
+"""Workloads made from a schema alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import ParameterError, QueryError
+from dualquery.domain.language import parse_lines
+from dualquery.domain.query import Literal, conjunction
+from dualquery.domain.schema import Schema
+from dualquery.workloads.workload import Literals, Workload
+
+
+def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int = 0) -> Workload:
+    """Random k-way marginals as in the paper's experiments.
+
+    Each query takes k different attributes uniformly, one bit of each (the value of a
+    0/1 column, one code of any other) and a random polarity a bit. The seed is public:
+    a workload says nothing about the data. Repeats are possible, as in the paper.
+    """
+    check_k(schema, k)
+    if count < 1:
+        raise ParameterError(f"queries = {count}; expected at least 1")
+    generator = np.random.default_rng(seed)
+    attributes = _distinct(generator, len(schema), k, count)
+    bits = schema.bit_counts.astype(np.int64)
+    first = np.concatenate([[0], np.cumsum(bits)])
+    chosen = first[attributes] + generator.integers(0, bits[attributes])
+    negated = generator.integers(0, 2, size=(count, k), dtype=np.int64)
+    used, position = _compact(chosen, int(first[-1]))
+    terms = (2 * position + negated).astype(np.int32)
+    return _uniform(schema, _bit_literals(schema, first, used), terms)
+
+
+def _compact(
+    chosen: npt.NDArray[np.int64], universe: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The distinct numbers among `chosen`, all below `universe`, and the place of each of them.
+
+    `np.unique` with a table instead of a sort: tens of millions of terms take a second.
+    """
+    seen = np.zeros(universe, dtype=bool)
+    seen[chosen] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[chosen]
+
+
+def _distinct(
+    generator: np.random.Generator, population: int, k: int, count: int
+) -> npt.NDArray[np.int64]:
+    """`count` rows of k different numbers below `population`, uniform over such rows."""
+    rows = generator.integers(0, population, size=(count, k))
+    clash = _with_repeats(rows, np.arange(count))
+    while len(clash):
+        # Redrawing the whole row keeps the law uniform over rows without repeats; a
+        # narrow table clashes often, so there the row is taken from a shuffle.
+        if population < 4 * k:
+            shuffled = generator.permuted(
+                np.broadcast_to(np.arange(population), (len(clash), population)), axis=1
+            )
+            rows[clash] = shuffled[:, :k]
+        else:
+            rows[clash] = generator.integers(0, population, size=(len(clash), k))
+        clash = _with_repeats(rows, clash)
+    return rows
+
+
+def _with_repeats(
+    rows: npt.NDArray[np.int64], among: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Which of the rows `among` hold a number twice."""
+    columns = rows[among].T
+    repeated = np.zeros(len(among), dtype=bool)
+    for one, other in combinations(columns, 2):
+        repeated |= one == other
+    return among[repeated]
+
+
+def _bit_literals(
+    schema: Schema, first: npt.NDArray[np.int64], bits: npt.NDArray[np.int64]
+) -> Literals:
+    """The literals "attribute has this one code" for positions in the binary view."""
+    attribute = np.searchsorted(first, bits, side="right") - 1
+    code = bits - first[attribute]
+    code[schema.bit_counts[attribute] == 1] += (
+        schema.sizes[attribute][schema.bit_counts[attribute] == 1] == 2
+    )  # the bit of a 0/1 column is its 1
+    return Literals(
+        attribute.astype(np.int32), np.arange(len(bits) + 1, dtype=np.int64), code.astype(np.int32)
+    )
+
+
+def _uniform(schema: Schema, literals: Literals, terms: npt.NDArray[np.int32]) -> Workload:
+    count, k = terms.shape
+    start = np.arange(count + 1, dtype=np.int64) * k
+    return Workload(schema, literals, start, terms.reshape(-1), np.zeros(count, dtype=bool))
+
+
+def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
+    """Every cell of every k-way marginal table."""
+    check_k(schema, k)
+    sizes = schema.sizes.astype(np.int64)
+    if comb(len(schema), k) > limit:
+        raise ParameterError(
+            f"all {k}-way marginals of {len(schema)} attributes are over {limit} queries; "
+            "use random marginals"
+        )
+    sets = list(combinations(range(len(schema)), k))
+    total = sum(int(np.prod(sizes[list(chosen)])) for chosen in sets)
+    if total > limit:
+        raise ParameterError(
+            f"all {k}-way marginals are {total} queries, over {limit}; use random marginals"
+        )
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    blocks = []
+    for chosen in sets:
+        cells = np.indices(tuple(int(sizes[a]) for a in chosen)).reshape(k, -1).T
+        blocks.append(2 * (first[list(chosen)] + cells))
+    literals = Literals(
+        np.repeat(np.arange(len(schema), dtype=np.int32), sizes),
+        np.arange(first[-1] + 1, dtype=np.int64),
+        np.concatenate([np.arange(size, dtype=np.int32) for size in sizes]),
+    )
+    return _uniform(schema, literals, np.concatenate(blocks).astype(np.int32))
+
+
+def parities(schema: Schema, k: int = 3, count: int | None = None, seed: int = 0) -> Workload:
+    """Parities of k bits on different attributes: all of them, or `count` at random."""
+    check_k(schema, k)
+    bits = schema.bit_counts
+    if count is None:
+        if comb(int(bits.sum()), k) > 20_000_000:
+            raise ParameterError(f"all {k}-way parities are too many; say how many to draw")
+        first = np.concatenate([[0], np.cumsum(bits)]).astype(np.int64)
+        queries = []
+        for chosen in combinations(range(len(schema)), k):
+            for cell in np.ndindex(*(int(bits[a]) for a in chosen)):
+                queries.append([first[a] + c for a, c in zip(chosen, cell, strict=True)])
+        positions = np.array(queries, dtype=np.int64)
+        used, position = np.unique(positions, return_inverse=True)
+        drawn = _uniform(
+            schema,
+            _bit_literals(schema, first, used),
+            (2 * position.reshape(positions.shape)).astype(np.int32),
+        )
+    else:
+        drawn = random_marginals(schema, k, count, seed)
+    return Workload(
+        schema,
+        drawn.literals,
+        drawn.start,
+        drawn.terms & ~np.int32(1),
+        np.ones(len(drawn), dtype=bool),
+    )
+
+
+def thresholds(schema: Schema, names: Sequence[str] | None = None) -> Workload:
+    """`attribute >= value` for every inner value or edge of the ordered attributes."""
+    queries = []
+    for position in _ordered(schema, names):
+        size = schema.attributes[position].proper_size
+        for cut in range(1, size):
+            queries.append(conjunction([Literal(position, tuple(range(cut, size)))], schema))
+    return Workload.of(queries, schema)
+
+
+def ranges(schema: Schema, names: Sequence[str] | None = None) -> Workload:
+    """`attribute in [a, b)` for every pair of values or edges of the ordered attributes."""
+    queries = []
+    for position in _ordered(schema, names):
+        size = schema.attributes[position].proper_size
+        for low, high in combinations(range(size + 1), 2):
+            if high - low < size:
+                literal = Literal(position, tuple(range(low, high)))
+                queries.append(conjunction([literal], schema))
+    return Workload.of(queries, schema)
+
+
+def _ordered(schema: Schema, names: Sequence[str] | None) -> Iterable[int]:
+    if names is None:
+        found = [i for i, attribute in enumerate(schema.attributes) if attribute.ordered]
+        if not found:
+            raise QueryError("the schema has no ordered attribute")
+        return found
+    positions = [schema.position(name) for name in names]
+    for position in positions:
+        if not schema.attributes[position].ordered:
+            raise QueryError(f"attribute {schema.attributes[position].name!r} is not ordered")
+    return positions
+
+
+def read_workload(path: str | Path, schema: Schema) -> Workload:
+    """The queries of a text file, one a line."""
+    path = Path(path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise QueryError(
+            f"cannot read workload file {str(path)!r}: {error.strerror or error}"
+        ) from None
+    except UnicodeDecodeError:
+        raise QueryError(f"workload file {str(path)!r} is not UTF-8 text") from None
+    try:
+        queries = parse_lines(lines, schema)
+    except QueryError as error:
+        raise QueryError(f"workload file {str(path)!r}, {error}") from None
+    if not queries:
+        raise QueryError(f"workload file {str(path)!r} holds no query")
+    return Workload.of(queries, schema)
+
+
+def check_k(schema: Schema, k: int) -> int:
+    """The number of attributes of a marginal, if the schema has that many."""
+    if not 1 <= k <= len(schema):
+        raise ParameterError(f"k = {k}; expected 1 to {len(schema)}, the number of attributes")
+    return k

@@ -1,0 +1,73 @@
+"""Queries on public records: the game's and the sampled ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.threads import over_ranges
+from dualquery.domain.query import Query
+from dualquery.domain.schema import Schema
+from dualquery.workloads.workload import Literals, Workload
+
+Record = npt.NDArray[np.int32]
+Matches = npt.NDArray[np.int32]
+
+
+def truths(literals: Literals, record: Record) -> npt.NDArray[np.uint8]:
+    """Per term (twice the literal, plus one where negated) whether a record satisfies it."""
+    lengths = np.diff(literals.start)
+    hit = literals.codes == np.repeat(record[literals.attribute], lengths)
+    holds = np.logical_or.reduceat(hit, literals.start[:-1])
+    return np.column_stack([holds, ~holds]).reshape(-1).astype(np.uint8)
+
+
+def add_matches(workload: Workload, record: Record, matches: Matches) -> None:
+    """Add 1 to `matches[q]` for each query q that the record satisfies."""
+    from dualquery.workloads._kernels import add_matches as kernel
+    from dualquery.workloads._kernels import add_uniform_matches
+
+    truth = truths(workload.literals, record)
+    task: Callable[[int, int], None]
+    if workload.arity is not None and not workload.has_parities:
+        terms = workload.terms.reshape(len(workload), workload.arity)
+        task = partial(add_uniform_matches, truth, terms, matches)
+    else:
+        task = partial(kernel, truth, workload.start, workload.terms, workload.is_parity, matches)
+    over_ranges(task, len(workload), grain=65_536)
+
+
+def mean_answers(workload: Workload, records: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """The share of the records that satisfies each query."""
+    matches = np.zeros(len(workload), dtype=np.int32)
+    for record in records:
+        add_matches(workload, record, matches)
+    return share(matches, len(records))
+
+
+def satisfying(
+    records: npt.NDArray[np.int32], query: Query, schema: Schema
+) -> npt.NDArray[np.bool_]:
+    """Which records satisfy one query."""
+    holds = np.column_stack(
+        [
+            np.isin(records[:, one.attribute], list(one.allowed(int(schema.sizes[one.attribute]))))
+            for one in query.literals
+        ]
+    )
+    even: npt.NDArray[np.bool_] = holds.sum(axis=1) % 2 == 0
+    return even if query.kind == "parity" else np.asarray(holds.all(axis=1))
+
+
+def share(matches: Matches, total: int) -> npt.NDArray[np.float64]:
+    """Matches as a share of `total` records, divided on all threads."""
+    shares = np.empty(len(matches), dtype=np.float64)
+
+    def task(first: int, last: int) -> None:
+        np.divide(matches[first:last], total, out=shares[first:last])
+
+    over_ranges(task, len(matches), grain=1 << 18)
+    return shares

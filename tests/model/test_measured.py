@@ -1,0 +1,125 @@
+"""The term of measured marginals, against its definition cell by cell and against differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.model import measured as module
+from dualquery.model.measured import Measured, Measurement
+from dualquery.model.stack import Stack
+from dualquery.workloads.marginals import Groups, Marginals
+
+SIZES = (3, 2, 4, 2, 5)
+
+
+def schema() -> Schema:
+    return Schema(
+        tuple(Attribute.categorical(f"a{i}", list(range(s))) for i, s in enumerate(SIZES))
+    )
+
+
+def measurement(seed: int, groups: Groups, attributes: list[tuple[int, ...]]) -> Measurement:
+    random = np.random.default_rng(seed)
+    marginals = Marginals(groups, np.array(attributes, dtype=np.int32))
+    counts = random.integers(-20, 200, marginals.cells)
+    return Measurement(marginals, counts, float(random.uniform(0.5, 4.0)))
+
+
+def twin(stack: Stack, one: Measurement, total: float, tables, weights) -> float:
+    """The value from the definition, one cell at a time, in double precision."""
+    value = 0.0
+    for t, attributes in enumerate(one.marginals.attributes.tolist()):
+        cells = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
+        for number, cell in enumerate(np.ndindex(*one.marginals.shapes[t])):
+            share = 0.0
+            for k, weight in enumerate(weights):
+                product = float(weight)
+                for attribute, group in zip(attributes, cell, strict=True):
+                    position = stack.positions(attribute)
+                    part = tables[stack.start[position] : stack.start[position + 1], k]
+                    held = one.marginals.groups.of_attribute(attribute) == group
+                    product *= float(part[held].astype(float).sum())
+                share += product
+            value -= (cells[number] - total * share) ** 2 / (2.0 * one.variance)
+    return value
+
+
+def random_point(seed: int, stack: Stack, components: int):
+    random = np.random.default_rng(seed)
+    tables = np.concatenate([random.dirichlet(np.ones(s), components).T for s in SIZES])
+    return tables[stack.codes].astype(np.float32), random.dirichlet(np.ones(components)).astype(
+        np.float32
+    )
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10_000),
+    st.lists(
+        st.integers(1, 3).flatmap(
+            lambda arity: st.lists(
+                st.permutations(range(5)).map(lambda order: tuple(order[:arity])),
+                min_size=1,
+                max_size=4,
+            )
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+    st.booleans(),
+)
+def test_value_and_slopes_follow_the_definition(
+    seed: int, batches: list[list[tuple[int, ...]]], dense: bool, grouped: bool
+) -> None:
+    declared = schema()
+    groups = Groups.single(declared)
+    coarse = groups.merged(4, np.array([1, 0, 0, 1, 2], np.int32)).merged(
+        2, np.array([0, 0, 1, 0], np.int32)
+    )
+    measurements = [
+        measurement(seed + i, coarse if grouped and i % 2 else groups, tables)
+        for i, tables in enumerate(batches)
+    ]
+    stack = Stack.of(declared, range(5))
+    tables, weights = random_point(seed, stack, 3)
+    before, module.DENSE = module.DENSE, 0.0 if dense else 2.0
+    try:
+        term = Measured(stack, measurements, 150.0)
+    finally:
+        module.DENSE = before
+    found = term.slopes(tables, weights)
+
+    def value(tables, weights) -> float:
+        return sum(twin(stack, one, 150.0, tables, weights) for one in measurements)
+
+    # Repeated measurements of a cell are joined, which changes the value by a constant.
+    other_tables, other_weights = random_point(seed + 1, stack, 3)
+    gained = term.slopes(other_tables, other_weights).value - found.value
+    wanted = value(other_tables, other_weights) - value(tables, weights)
+    assert gained == pytest.approx(wanted, rel=1e-3, abs=0.1)
+    exact_tables, exact_weights = tables.astype(float), weights.astype(float)
+    random = np.random.default_rng(seed)
+    for _ in range(3):
+        row, k = random.integers(stack.rows), random.integers(3)
+        slope = _difference(
+            lambda h, at=(row, k): value(_moved(exact_tables, at, h), exact_weights)
+        )
+        assert found.by_table[row, k] == pytest.approx(slope, rel=2e-3, abs=0.5)
+        slope = _difference(lambda h, at=k: value(exact_tables, _moved(exact_weights, at, h)))
+        assert found.by_weight[k] == pytest.approx(slope, rel=2e-3, abs=0.5)
+
+
+def _moved(array, place, by: float):
+    moved = array.copy()
+    moved[place] += by
+    return moved
+
+
+def _difference(function) -> float:
+    return (function(1e-4) - function(-1e-4)) / 2e-4

@@ -1,0 +1,93 @@
+"""The command: files written, resumed, bad names refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualquery.cli import main
+from dualquery.paper.experiments.store import COLUMNS
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["dualquery", "experiment", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0)
+
+
+def test_an_experiment_writes_its_files_and_a_report_gathers_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("attributes", "--quick", "--queries", 200, "--out", tmp_path, "--quiet")
+    assert call(monkeypatch, *small, "--series", "zeros", "--series", "uniform") == 0
+    names = {path.name for path in tmp_path.iterdir()}
+    made = {f"attributes-quick.{ending}" for ending in ("csv", "png", "svg", "md")}
+    assert names == made | {"machine.json"}
+    assert "| biased | 1,000 | 200 |" in capsys.readouterr().out
+    assert call(monkeypatch, *small, "--series", "gaussian", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["rows"]) == 6
+    assert told["claims"][0]["agrees"] is not None
+    rows = (tmp_path / "attributes-quick.csv").read_text().splitlines()
+    assert len(rows) == 1 + 3 * 2
+    assert call(monkeypatch, "report", "--quick", "--out", tmp_path) == 0
+    text = (tmp_path / "quick.md").read_text()
+    assert "## What the paper states" in text
+    assert "attributes-quick:" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("figure-9",), "unknown experiment 'figure-9'"),
+        (("accuracy", "--dataset", "iris"), "unknown data set 'iris'"),
+        (("accuracy", "--runs", "0"), "expected runs=0 >= 1"),
+        (("accuracy", "--series", "zeros", "--series", "magic", "--quick"), "no series 'magic'"),
+        (("accuracy", "--dataset", "ratings", "--series", "valid"), "nothing to do"),
+        (("accuracy", "--epsilon", "-1", "--series", "zeros"), "a finite epsilon=-1 > 0"),
+        (("accuracy", "--epsilon", "nan"), "a finite epsilon=nan > 0"),
+        (("attributes", "--dataset", "adult"), "makes its own tables: leave out dataset"),
+        (("attributes", "--data", "adult.csv.gz"), "makes its own tables: leave out data"),
+        (("mwem", "--dataset", "kdd99"), "unknown data set 'kdd99'; experiment 'mwem' has adult"),
+        (("accuracy", "--dataset", "ratings", "--data", "x.csv"), "'ratings' is generated"),
+        (("accuracy", "--quick", "--data", "torn.csv.gz"), "cannot read 'torn.csv.gz'"),
+        (("attributes", "--quick", "--out", "torn.csv.gz"), "'torn.csv.gz' cannot be a folder"),
+        (("attributes", "--quick", "--out", "torn.csv.gz/sub"), "cannot be a folder"),
+        (("mwem", "--quick", "--out", "stored"), "'stored/mwem-quick.csv', line 3: not the row"),
+        (("parities", "--quick", "--out", "stored"), "cannot read 'stored/parities-quick.csv'"),
+        (("accountants", "--quick", "--out", "stored"), "cannot read 'stored/accountants-quick.c"),
+        (
+            ("queries", "--quick", "--out", "damaged"),
+            "'damaged/machine.json' does not hold machines",
+        ),
+        (("report", "--epsilon", "3"), "takes --out and --quick only"),
+        (("accuracy", "--quick", "--data", "nowhere.csv"), "no such file: 'nowhere.csv'"),
+        (("accuracy", "--data", "adult.csv.gz"), "is one file and there are 3 data sets"),
+        (("report", "--out", "nowhere"), "no experiment is stored in 'nowhere'"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("torn.csv.gz").write_bytes(gzip.compress(b"age,sex\n" * 9)[:-9])
+    Path("stored/parities-quick.csv").mkdir(parents=True)
+    rows = [COLUMNS, ["1"] * len(COLUMNS), ["1"] * (len(COLUMNS) - 2)]
+    text = "".join(",".join(cells) + "\n" for cells in rows)
+    Path("stored/mwem-quick.csv").write_text(text)
+    Path("stored/accountants-quick.csv").write_bytes(b"\xff\xfe\n")
+    Path("damaged").mkdir()
+    Path("damaged/machine.json").write_text("{")
+    assert call(monkeypatch, *arguments, *(() if "report" in arguments else ("--quiet",))) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

@@ -1,0 +1,122 @@
+"""Releases made without a game, for pages of any shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.query import Query
+from dualquery.domain.schema import Schema
+from dualquery.game.transcript import Move, Round, Transcript
+from dualquery.model.mixture import Mixture
+from dualquery.model.standard_errors import LEVELS, MOST_LITERALS, ErrorTable
+from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sampler import Draws
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.release.release import Release
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.generators import random_marginals
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '</script><img src=x onerror="alert(2)">',
+    "<!-- & -->",
+    'O\'Hara "quoted" \\ back',
+    "日本語",
+)
+
+
+def hostile_schema() -> Schema:
+    """Names and values that would be mischief if they were not text."""
+    return Schema(
+        (
+            Attribute.categorical(HOSTILE[0], [HOSTILE[1], HOSTILE[2], "plain", "in", "missing"]),
+            Attribute.categorical(HOSTILE[1], list(HOSTILE), missing=True),
+            Attribute.binary(HOSTILE[3]),
+            Attribute.numeric("a b", [0.0, 0.5, 1e16], missing=True),
+            Attribute.categorical("missing", ["missing", "not"], missing=True),
+            Attribute.numeric("count", [-5, 0, 10, 100]),
+            Attribute.binary("__proto__"),
+        )
+    )
+
+
+def wide_schema(width: int) -> Schema:
+    return Schema(tuple(Attribute.binary(f"movie_{i:05d}") for i in range(width)))
+
+
+def made_release(
+    schema: Schema,
+    rounds: int = 40,
+    *,
+    seed: int = 0,
+    queries: int = 500,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    private: bool = True,
+    notes: bool = True,
+    accountant: str = "gaussian",
+) -> Release:
+    """A release whose records and draws are random: no table stands behind it."""
+    random = np.random.default_rng(seed)
+    k = min(3, len(schema))
+    workload = random_marginals(schema, k, queries)
+    temperatures = 2.0 * np.arange(rounds)
+    turns = []
+    for number in range(rounds):
+        draws = Draws(random.integers(0, queries, 30), random.random(30) < 0.5)
+        record = random.integers(0, schema.sizes, dtype=np.int32)
+        told: dict[str, Any] = {}
+        if notes:
+            value = int(random.integers(20, 29))
+            status = "optimal" if value > 25 else "feasible"
+            told = {"value": value, "bound": 30.0, "status": status}
+        turns.append(Round(float(temperatures[number]), draws, Move({"record": record}, told)))
+    privacy = PrivacyStatement.of(
+        Events.of(temperatures, [30] * rounds, 10_000, neighbours),
+        delta=1e-6,
+        rows=10_000,
+        neighbours=neighbours,
+        private=private,
+        accountant=accountant,
+    )
+    parameters = {"player": "record", "rounds": rounds, "samples": 30, "eta": 2.0, "seed": None}
+    return Release(schema, Actions.plain(workload), Transcript(tuple(turns)), privacy, parameters)
+
+
+def with_mixture(
+    base: Release, components: int, seed: int = 1, *, rehearsed: bool = False
+) -> Release:
+    """The release with a random model."""
+    random = np.random.default_rng(seed)
+    parts = []
+    for size in base.schema.sizes:
+        logits = 3.0 * random.normal(size=(int(size), components))
+        parts.append(np.exp(logits) / np.exp(logits).sum(axis=0))
+    weights = random.dirichlet(np.ones(components))
+    errors = None
+    if rehearsed:
+        errors = ErrorTable(random.uniform(1e-4, 1e-2, (MOST_LITERALS, len(LEVELS) - 1)))
+    return base.with_model(Mixture(base.schema, weights, np.concatenate(parts)), errors)
+
+
+def mixture_answer(release: Release, query: Query) -> float:
+    """The answer of a mixture, by its definition."""
+    assert release.model is not None
+    start = np.concatenate([[0], np.cumsum(release.schema.sizes)])
+    total = 0.0
+    for k, weight in enumerate(release.model.weights):
+        masses = []
+        for literal in query.literals:
+            size = int(release.schema.sizes[literal.attribute])
+            allowed = sorted(literal.allowed(size))
+            masses.append(
+                release.model.tables[start[literal.attribute] + np.array(allowed, int), k].sum()
+            )
+        if query.kind == "parity":
+            total += weight * (1.0 + np.prod([1.0 - 2.0 * m for m in masses])) / 2.0
+        else:
+            total += weight * np.prod(masses)
+    return float(total)
