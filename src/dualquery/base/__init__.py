@@ -1,4 +1,4 @@
-"""Tools without a subject of their own: errors, files, threads, compiled loops, checks.
+"""Tools without a subject of their own: errors, checks, files, threads, ragged arrays, compilation.
 
 Every room may import this one, and this one imports no other. Start reading at `errors`, because
 its classes are part of the interface.

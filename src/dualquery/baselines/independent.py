@@ -54,7 +54,7 @@ class Independent:
         moved = 2 if neighbours is Neighbours.REPLACE_ONE else 1
         scale = np.sqrt(moved * len(schema)) / mu_of(epsilon, delta)
         noisy = counts + generator.normal(0.0, scale, len(counts))
-        first = np.concatenate([[0], np.cumsum(schema.sizes)]).astype(np.int64)
+        first = schema.code_start
         cost = Cost(epsilon, delta, neighbours, "Gaussian noise on one-way tables", FLOATING)
         return cls(_shares(noisy, first), first, cost)
 

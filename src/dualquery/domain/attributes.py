@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.ragged import offsets
 
 Value = str | int | float | bool
 
@@ -253,7 +254,7 @@ class Attributes:
     @cached_property
     def code_start(self) -> npt.NDArray[np.int64]:
         """Where each attribute's codes begin if all attributes' codes are laid end to end."""
-        return np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
+        return offsets(self.sizes)
 
     @cached_property
     def defaults(self) -> npt.NDArray[np.int32]:

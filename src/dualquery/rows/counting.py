@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.rows.packed import Records, Words
 from dualquery.workloads.counts import Counted
@@ -227,7 +228,7 @@ def count_by_lists(tally: Tally, terms: Terms) -> Counts:
     others = np.ascontiguousarray(ordered[:, 1:])
     counts = np.zeros(len(terms), dtype=np.int64)
     for bits, ones in zip(tally.records.blocks, tally.ones, strict=True):
-        start = np.concatenate([[0], np.cumsum(ones[literals])])
+        start = offsets(ones[literals])
         rows = np.empty(start[-1], dtype=np.uint16)
         list_ones(bits, literals, start, rows, 0, len(literals))
         task = partial(count_listed, bits, start, rows, pivots, others, counts)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError, QueryError
+from dualquery.base.ragged import offsets
 from dualquery.domain.language import parse_lines
 from dualquery.domain.query import Literal, conjunction
 from dualquery.domain.schema import Schema
@@ -30,7 +31,7 @@ def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int
     generator = np.random.default_rng(seed)
     attributes = _distinct(generator, len(schema), k, count)
     bits = schema.bit_counts.astype(np.int64)
-    first = np.concatenate([[0], np.cumsum(bits)])
+    first = offsets(bits)
     chosen = first[attributes] + generator.integers(0, bits[attributes])
     negated = generator.integers(0, 2, size=(count, k), dtype=np.int64)
     used, position = _compact(chosen, int(first[-1]))
@@ -116,7 +117,7 @@ def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
         raise ParameterError(
             f"all {k}-way marginals are {total} queries, over {limit}; use random marginals"
         )
-    first = np.concatenate([[0], np.cumsum(sizes)])
+    first = offsets(sizes)
     blocks = []
     for chosen in sets:
         cells = np.indices(tuple(int(sizes[a]) for a in chosen)).reshape(k, -1).T
@@ -136,7 +137,7 @@ def parities(schema: Schema, k: int = 3, count: int | None = None, seed: int = 0
     if count is None:
         if comb(int(bits.sum()), k) > 20_000_000:
             raise ParameterError(f"all {k}-way parities are too many; say how many to draw")
-        first = np.concatenate([[0], np.cumsum(bits)]).astype(np.int64)
+        first = offsets(bits)
         queries = []
         for chosen in combinations(range(len(schema)), k):
             for cell in np.ndindex(*(int(bits[a]) for a in chosen)):

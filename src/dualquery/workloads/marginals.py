@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
+from dualquery.base.ragged import offsets
 from dualquery.domain.schema import Schema
 from dualquery.workloads.workload import Literals, Workload
 
@@ -67,7 +68,7 @@ class Groups:
     @cached_property
     def start(self) -> Int64:
         """Where each attribute's groups begin if all attributes' groups are laid end to end."""
-        return np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
+        return offsets(self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ class Marginals:
 
     @cached_property
     def start(self) -> Int64:
-        return np.concatenate([[0], np.cumsum(self.shapes.prod(axis=1))])
+        return offsets(self.shapes.prod(axis=1))
 
     @property
     def cells(self) -> int:

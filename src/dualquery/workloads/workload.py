@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import QueryError
+from dualquery.base.ragged import Offsets, offsets, taken
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
 
 IntArray = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -36,10 +36,8 @@ class Literals:
 
     def take(self, chosen: npt.NDArray[np.integer]) -> Literals:
         """The literals at `chosen`, in that order."""
-        lengths = self.start[chosen + 1] - self.start[chosen]
-        start = np.concatenate([[0], np.cumsum(lengths)])
-        gather = np.repeat(self.start[chosen] - start[:-1], lengths) + np.arange(start[-1])
-        return Literals(self.attribute[chosen], start, self.codes[gather])
+        start, places = taken(self.start, chosen)
+        return Literals(self.attribute[chosen], start, self.codes[places])
 
     def membership(self, literal: int, size: int) -> BoolArray:
         """Per code of the attribute, whether the literal holds."""
@@ -51,10 +49,9 @@ class Literals:
     def of(cls, sets: Iterable[tuple[int, Sequence[int]]]) -> Literals:
         """Build from (attribute, codes) pairs."""
         pairs = list(sets)
-        lengths = [len(codes) for _, codes in pairs]
         return cls(
             np.array([attribute for attribute, _ in pairs], dtype=np.int32),
-            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+            offsets([len(codes) for _, codes in pairs]),
             np.array([code for _, codes in pairs for code in codes], dtype=np.int32),
         )
 
@@ -134,10 +131,8 @@ class Workload:
 
     def take(self, chosen: npt.NDArray[np.integer]) -> Workload:
         """The queries at `chosen`, in that order, with only the literals they use."""
-        lengths = self.start[chosen + 1] - self.start[chosen]
-        start = np.concatenate([[0], np.cumsum(lengths)])
-        gather = np.repeat(self.start[chosen] - start[:-1], lengths) + np.arange(start[-1])
-        terms = self.terms[gather]
+        start, places = taken(self.start, chosen)
+        terms = self.terms[places]
         used, position = np.unique(terms >> 1, return_inverse=True)
         return Workload(
             self.schema,

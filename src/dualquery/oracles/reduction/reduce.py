@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dualquery.base.ragged import offsets
 from dualquery.oracles.compile import build_core
 from dualquery.oracles.core import Core, Int32, Part, Search
 
@@ -136,7 +137,7 @@ def _pass(core: Core) -> Stage | None:
     return Stage(
         core=core,
         living=np.flatnonzero(kept.alive).astype(np.int32),
-        start=np.concatenate([[0], np.cumsum(living.sizes)]).astype(np.int32),
+        start=offsets(living.sizes).astype(np.int32),
         chosen=living.chosen,
         rest=build_core(_kernels.open_queries(core, kept, living, core.constant + closed)),
         owners=owners,

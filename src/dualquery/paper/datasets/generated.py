@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
+from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
@@ -94,7 +95,7 @@ class GeneratedTable:
         from dualquery.rows._counting_kernels import list_ones
 
         bits = self.columns(attributes)
-        start = np.concatenate([[0], np.cumsum(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))])
+        start = offsets(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
         rows = np.empty(start[-1], dtype=np.int32)
 
         def task(first: int, last: int) -> None:

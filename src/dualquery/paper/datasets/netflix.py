@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import TableError
+from dualquery.base.ragged import offsets
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 
@@ -40,7 +41,7 @@ def read_ratings(source: Path, movies: int = MOVIES) -> Any:
             if not 1 <= movie <= movies:
                 raise TableError(f"{file.name!r}: film {movie}; expected 1 to {movies}")
             columns[movie - 1] = np.unique(np.concatenate([columns[movie - 1], users]))
-    start = np.concatenate([[0], np.cumsum([len(users) for users in columns])])
+    start = offsets([len(users) for users in columns])
     identifiers, rows = np.unique(np.concatenate(columns), return_inverse=True)
     if not len(identifiers):
         raise TableError(f"no rating in {str(source)!r}")

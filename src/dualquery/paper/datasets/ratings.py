@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.paper.datasets.generated import GeneratedTable
 from dualquery.rows.packed import Words
@@ -34,7 +35,7 @@ class RatingsTable(GeneratedTable):
         group = (tastes[0] * TASTES + tastes[1]) * BANDS + bands
         self._place = np.argsort(group, kind="stable")
         members = np.bincount(group, minlength=TASTES * TASTES * BANDS)
-        self._start = np.concatenate([[0], np.cumsum(members)])
+        self._start = offsets(members)
         self._chance = _chances(generator, width, members, share)
 
     def _fill(self, attributes: npt.NDArray[np.int64], out: Words) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import QueryError
+from dualquery.base.ragged import offsets
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.workloads.workload import Literals, Workload
@@ -65,7 +66,7 @@ def binarised_workload(workload: Workload, view: Schema | None = None) -> Worklo
 def _bits(
     schema: Schema, attributes: npt.NDArray[np.int32], codes: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int64]:
-    first = np.concatenate([[0], np.cumsum(schema.bit_counts)])[:-1]
+    first = offsets(schema.bit_counts)
     found: npt.NDArray[np.int64] = first[attributes] + np.where(
         schema.bit_counts[attributes] == 1, 0, codes
     )

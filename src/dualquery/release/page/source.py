@@ -86,9 +86,9 @@ class MixtureSource:
     """A row a code, those of the first attribute first; a column a component."""
     kind: str = "mixture"
 
-    @cached_property
+    @property
     def start(self) -> npt.NDArray[np.int64]:
-        return np.concatenate([[0], np.cumsum(self.schema.sizes)]).astype(np.int64)
+        return self.schema.code_start
 
     def table(self, attribute: int) -> Floats:
         rows = self.tables[self.start[attribute] : self.start[attribute + 1]]
