@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +16,11 @@ def test_rows_are_found_where_offsets_say(rows: list[list[int]], data: st.DataOb
     flat = np.array([entry for row in rows for entry in row], dtype=np.int64)
     start = offsets([len(row) for row in rows])
     assert start.dtype == np.int64
-    assert [flat[a:b].tolist() for a, b in zip(start[:-1], start[1:], strict=True)] == rows
+    assert [flat[a:b].tolist() for a, b in pairwise(start)] == rows
 
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)) if rows else []
     begins, places = taken(start, np.array(chosen, dtype=np.int64))
-    found = [flat[places[a:b]].tolist() for a, b in zip(begins[:-1], begins[1:], strict=True)]
+    found = [flat[places[a:b]].tolist() for a, b in pairwise(begins)]
     assert found == [rows[i] for i in chosen]
 
 
