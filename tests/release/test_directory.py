@@ -51,7 +51,7 @@ def test_the_files(tmp_path, made: dq.Release) -> None:
         "workload.npz",
     ]
     content = json.loads((out / "release.json").read_text())
-    assert content["format"] == 2
+    assert content["format"] == directory.FORMAT
     assert content["package"]["version"] == dq.__version__
     assert content["privacy"]["stamp"] == NOT_PRIVATE
     assert content["parameters"]["rounds"] == len(made.transcript)

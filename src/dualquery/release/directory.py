@@ -21,7 +21,7 @@ from dualquery.game.transcript import Transcript
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.release import stamps
+from dualquery.release import older, stamps
 from dualquery.release.frames import records_table, write_table
 from dualquery.release.page.render import render_page
 from dualquery.release.published import Published
@@ -38,7 +38,7 @@ from dualquery.workloads.workload import Literals, Workload
 
 FORMAT = 2
 READABLE = (1, 2)
-"""Format 1 has no digest in `release.json`; it is the same otherwise."""
+"""The formats that `older` knows how to read, and the current one."""
 
 _FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "report.html")
 
@@ -247,15 +247,21 @@ def read_published(path: str | Path) -> Published:
                 f"{str(folder)!r} has format {content['format']}; "
                 f"this version of dualquery reads formats up to {FORMAT}"
             )
-        if content["format"] > 1 and content["digest"] != content_digest(content):
+        has_digest = content["format"] >= older.FIRST_WITH_DIGEST
+        if has_digest and content["digest"] != content_digest(content):
             raise ReleaseError(f"{str(folder / 'release.json')!r} was changed")
         for name, digest in content["files"].items():
             if name not in _FILES:
                 raise ReleaseError(f"{str(folder)!r} lists {name!r}, which no release has")
             if not (folder / name).is_file() or _digest(folder / name) != digest:
                 raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
-        made = _assemble(folder, content)
-        stamps.check_stamps(folder, content["files"], made.privacy.stamp)
+        made = _assemble(folder, older.completed(content))
+        stamps.check_stamps(
+            folder,
+            content["files"],
+            made.privacy.stamp,
+            every_file=content["format"] >= older.FIRST_WITH_STAMPS,
+        )
         return made
     except ReleaseError as error:
         if str(folder) in str(error):

@@ -52,11 +52,22 @@ def stamp_of(file: Path) -> str:
     return unescape(found[1]) if found else ""
 
 
-def check_stamps(folder: Path, names: Iterable[str], stamp: str) -> None:
-    """Refuse a release in which a file is stamped and the statement is not, or the reverse."""
+def check_stamps(
+    folder: Path, names: Iterable[str], stamp: str, *, every_file: bool = True
+) -> None:
+    """Refuse a release in which a file is stamped and the statement is not, or the reverse.
+
+    Args:
+        folder: the release directory.
+        names: its files, except `release.json`.
+        stamp: what the statement in `release.json` says.
+        every_file: False for an old format, whose files carry no stamp of their own. A file that
+            carries one must still agree with the statement.
+    """
+    allowed = {stamp} if every_file else {stamp, ""}
     for name in names:
         found = stamp_of(folder / name)
-        if found != stamp:
+        if found not in allowed:
             raise ReleaseError(
                 f"{str(folder / name)!r} is stamped {found!r}, but release.json says {stamp!r}; "
                 "they are not of one release"
