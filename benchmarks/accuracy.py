@@ -21,8 +21,7 @@ from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.paper.datasets import BiasedTable, RatingsTable
 from dualquery.paper.datasets.catalogue import DATA_SETS
-from dualquery.rows.counting import count
-from dualquery.rows.packed import Records
+from dualquery.rows.counting import count_rows
 from dualquery.workloads.generators import all_marginals, random_marginals
 from dualquery.workloads.workload import Workload
 
@@ -52,7 +51,7 @@ def ratings() -> Rows:
     table = RatingsTable()
     schema = table.schema
     ones = all_marginals(schema, 1).take(2 * np.arange(len(schema)) + 1)
-    popular = np.argsort(-count(Records.pack(table, schema, ones.literals), ones).counts)[:1000]
+    popular = np.argsort(-count_rows(table, ones).counts)[:1000]
     terms = random_marginals(Schema(tuple(schema.attributes[:1000])), 3, 100_000)
     items = popular[terms.literals.attribute]
     literals = type(terms.literals)(

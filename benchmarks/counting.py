@@ -22,8 +22,8 @@ from dualquery.base.threads import over_ranges, thread_count
 from dualquery.domain.schema import Schema
 from dualquery.paper.datasets import BiasedTable
 from dualquery.rows._kernels import popcount
-from dualquery.rows.counting import Tally, count, count_by_popcounts
-from dualquery.rows.packed import Records
+from dualquery.rows.counting import Tally, count_by_popcounts, count_packed
+from dualquery.rows.packed import PackedRows
 from dualquery.rows.table import Table
 from dualquery.workloads.generators import all_marginals, random_marginals
 
@@ -80,14 +80,14 @@ def run() -> list[dict[str, Any]]:
     name, schema, table = kdd99()
     workload = random_marginals(schema, 3, QUERIES)
     start = time.perf_counter()
-    records = Records.pack(table, schema, workload.literals)
+    packed_rows = PackedRows.pack(table, schema, workload.literals)
     packing = time.perf_counter() - start
     terms = workload.terms.reshape(-1, 3)
-    counts = count(records, workload).counts
-    ours = best_of(lambda: count(records, workload))
-    popcounts = best_of(lambda: count_by_popcounts(Tally(records), terms), 3)
-    booleans, packed = numpy_times(records, terms, counts)
-    moved = 3 * 8 * len(terms) * sum(bits.shape[1] for bits in records.blocks)
+    counts = count_packed(packed_rows, workload).counts
+    ours = best_of(lambda: count_packed(packed_rows, workload))
+    popcounts = best_of(lambda: count_by_popcounts(Tally(packed_rows), terms), 3)
+    booleans, packed = numpy_times(packed_rows, terms, counts)
+    moved = 3 * 8 * len(terms) * sum(bits.shape[1] for bits in packed_rows.blocks)
     speed = bare_speed()
     rows = [
         {
@@ -107,11 +107,11 @@ def run() -> list[dict[str, Any]]:
         }
     ]
     cells = all_marginals(schema, 2)
-    records = Records.pack(table, schema, cells.literals)
+    packed_rows = PackedRows.pack(table, schema, cells.literals)
     pairs = cells.terms.reshape(-1, 2)
-    count(records, cells)
-    chosen = best_of(lambda: count(records, cells), 3)
-    forced = best_of(lambda: count_by_popcounts(Tally(records), pairs), 3)
+    count_packed(packed_rows, cells)
+    chosen = best_of(lambda: count_packed(packed_rows, cells), 3)
+    forced = best_of(lambda: count_by_popcounts(Tally(packed_rows), pairs), 3)
     rows.append(
         {
             "table": f"{name}, all 2-way cells",
@@ -124,14 +124,17 @@ def run() -> list[dict[str, Any]]:
     return rows
 
 
-def numpy_times(records: Records, terms: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
+def numpy_times(
+    packed_rows: PackedRows, terms: np.ndarray, counts: np.ndarray
+) -> tuple[float, float]:
     """Seconds a query by NumPy, on boolean columns and on packed bytes."""
-    packed = np.concatenate([bits.view(np.uint8) for bits in records.blocks], axis=1)
+    packed = np.concatenate([bits.view(np.uint8) for bits in packed_rows.blocks], axis=1)
     used = np.unique(terms[:60] >> 1)
     columns = {
-        int(i): np.unpackbits(packed[i], bitorder="little")[: records.rows].view(bool) for i in used
+        int(i): np.unpackbits(packed[i], bitorder="little")[: packed_rows.rows].view(bool)
+        for i in used
     }
-    valid = np.packbits(np.ones(records.rows, dtype=bool), bitorder="little")
+    valid = np.packbits(np.ones(packed_rows.rows, dtype=bool), bitorder="little")
     valid = np.pad(valid, (0, packed.shape[1] - len(valid)))
     flipped = packed ^ valid
 
@@ -145,7 +148,7 @@ def numpy_times(records: Records, terms: np.ndarray, counts: np.ndarray) -> tupl
 
     sample = terms[:60]
     for query, expected in zip(sample, counts, strict=False):
-        assert round(boolean(query) * records.rows) == expected == by_bytes(query)
+        assert round(boolean(query) * packed_rows.rows) == expected == by_bytes(query)
     slow = best_of(lambda: [boolean(query) for query in sample], 3) / len(sample)
     fast = best_of(lambda: [by_bytes(query) for query in sample], 3) / len(sample)
     return slow, fast

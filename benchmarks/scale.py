@@ -30,6 +30,7 @@ from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.paper.datasets import BiasedTable, RatingsTable
 from dualquery.paper.datasets.generated import GeneratedTable
+from dualquery.rows.counting import count_packed, count_rows
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.workload import Workload
 
@@ -115,15 +116,14 @@ def biased(width: int) -> Rows:
 
 def pack_and_count(table: Any, workload: Workload) -> tuple[float, float]:
     """Seconds to pack the columns of a workload, and to count it."""
-    from dualquery.rows.counting import count
     from dualquery.rows.opening import open_table
-    from dualquery.rows.packed import Records
+    from dualquery.rows.packed import PackedRows
 
     start = time.perf_counter()
-    records = Records.pack(open_table(table), workload.schema, workload.literals)
+    rows = PackedRows.pack(open_table(table), workload.schema, workload.literals)
     packed = time.perf_counter() - start
     start = time.perf_counter()
-    count(records, workload)
+    count_packed(rows, workload)
     return packed, time.perf_counter() - start
 
 
@@ -162,8 +162,6 @@ def rounds(sizes: Sequence[int] = (500_000, 2_000_000)) -> Rows:
     from benchmarks.counting import best_of, kdd99
     from dualquery.game.query_player import QueryPlayer
     from dualquery.privacy.sources import SystemSource
-    from dualquery.rows.counting import count
-    from dualquery.rows.packed import Records
     from dualquery.workloads.matching import add_matches, share
 
     name, schema, table = kdd99()
@@ -172,7 +170,7 @@ def rounds(sizes: Sequence[int] = (500_000, 2_000_000)) -> Rows:
     rows: Rows = []
     for queries in sizes:
         workload = random_marginals(schema, 3, queries)
-        answers = count(Records.pack(table, schema, workload.literals), workload)
+        answers = count_rows(table, workload)
         player = QueryPlayer(answers)
         matches = np.zeros(queries, dtype=np.int32)
 

@@ -13,6 +13,7 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
 from dualquery.workloads.generators import random_marginals
@@ -33,10 +34,8 @@ def test_with_much_budget_one_way_marginals_are_exact(rows: pa.Table, schema: Sc
         neighbours=Neighbours.REPLACE_ONE, generator=np.random.default_rng(0),
     )  # fmt: skip
     workload = random_marginals(schema, 1, 50)
-    from dualquery.rows.counting import count
-    from dualquery.rows.packed import Records
 
-    counted = count(Records.pack(open_table(rows), schema, workload.literals), workload)
+    counted = count_rows(open_table(rows), workload)
     assert made.answers(workload) == pytest.approx(counted.counts / 1000, abs=2e-3)
 
 

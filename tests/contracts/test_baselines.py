@@ -17,9 +17,9 @@ from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource, SystemSource
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_packed
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
+from dualquery.rows.packed import PackedRows
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import parities, random_marginals
 from dualquery.workloads.workload import Workload
@@ -33,8 +33,8 @@ class Given:
     def __init__(self, rows: pa.Table, schema: Schema) -> None:
         self.rows, self.table, self.schema = rows, open_table(rows), schema
         self.workload: Workload = random_marginals(schema, 3, 40) + parities(schema, 2, 20)
-        packed = Records.pack(self.table, schema, self.workload.literals)
-        self.answers: Counted = count(packed, self.workload)
+        packed = PackedRows.pack(self.table, schema, self.workload.literals)
+        self.answers: Counted = count_packed(packed, self.workload)
 
 
 def per_query(kind: type[Laplace | Gaussian], given: Given, seed: int) -> Baseline:

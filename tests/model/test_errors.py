@@ -11,6 +11,7 @@ from dualquery.domain.schema import Schema
 from dualquery.evaluation.figures import evaluate
 from dualquery.model.standard_errors import LEVELS, ErrorTable
 from dualquery.release.frames import decode
+from dualquery.rows.counting import count_rows
 from dualquery.workloads.generators import all_marginals, random_marginals
 from dualquery.workloads.workload import Workload
 
@@ -106,13 +107,10 @@ def test_rows_of_the_model_answer_like_the_model() -> None:
     own = evaluate(made, table).errors.max_error
     rows = made.sample_codes(20_000, np.random.default_rng(0))
     assert (rows < schema.sizes).all()
-    from dualquery.rows.counting import count
     from dualquery.rows.opening import open_table
-    from dualquery.rows.packed import Records
 
     def shares(source) -> np.ndarray:
-        records = Records.pack(open_table(source), schema, made.workload.literals)
-        return count(records, made.workload).counts / 20_000
+        return count_rows(open_table(source), made.workload).counts / 20_000
 
     sampled = np.abs(shares(decode(rows, schema)) - shares(table)).max()
     noise = 4.5 * np.sqrt(0.25 / 20_000)  # the largest of 20,000 binomial deviations

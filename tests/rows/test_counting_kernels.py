@@ -14,13 +14,13 @@ from dualquery.rows import _kernels as bit_kernels
 from dualquery.rows import counting
 from dualquery.rows.counting import (
     Tally,
-    count,
     count_by_lists,
     count_by_popcounts,
     count_by_tables,
+    count_packed,
     count_parities,
 )
-from dualquery.rows.packed import Records, last_word
+from dualquery.rows.packed import PackedRows, last_word
 from dualquery.workloads.generators import all_marginals, parities, random_marginals
 from dualquery.workloads.workload import Literals, Workload
 
@@ -33,8 +33,8 @@ def literals_of(width: int) -> Literals:
     return Literals.of((i, (1,)) for i in range(width))
 
 
-def packed(flags: np.ndarray, sizes: list[int]) -> Records:
-    """Records of a boolean matrix, cut into blocks of these sizes."""
+def pack(flags: np.ndarray, sizes: list[int]) -> PackedRows:
+    """Packed rows of a boolean matrix, cut into blocks of these sizes."""
     blocks, done = [], 0
     for size in sizes:
         part = np.zeros((-(-size // 64) * 64, flags.shape[1]), dtype=bool)
@@ -42,7 +42,7 @@ def packed(flags: np.ndarray, sizes: list[int]) -> Records:
         bits = np.packbits(np.ascontiguousarray(part.T), axis=1, bitorder="little")
         blocks.append(np.ascontiguousarray(bits).view("<u8").astype(np.uint64))
         done += size
-    return Records(done, literals_of(flags.shape[1]), tuple(blocks), tuple(sizes))
+    return PackedRows(done, literals_of(flags.shape[1]), tuple(blocks), tuple(sizes))
 
 
 def held(flags: np.ndarray, terms: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def held(flags: np.ndarray, terms: np.ndarray) -> np.ndarray:
 @st.composite
 def tables(
     draw: st.DrawFn, least: int = 1, most: int = 5
-) -> tuple[np.ndarray, Records, np.ndarray]:
+) -> tuple[np.ndarray, PackedRows, np.ndarray]:
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sizes = draw(st.lists(st.integers(1, 300), min_size=1, max_size=3))
     width = draw(st.integers(most, 12))
@@ -67,29 +67,29 @@ def tables(
         random.random() < 0.5, chosen[:1, : arity - 1], chosen[:, :-1]
     )
     terms = (2 * chosen + random.integers(0, 2, chosen.shape)).astype(np.int32)
-    return flags, packed(flags, sizes), terms
+    return flags, pack(flags, sizes), terms
 
 
 @given(tables(least=2))
-def test_popcounts(case: tuple[np.ndarray, Records, np.ndarray]) -> None:
-    flags, records, terms = case
+def test_popcounts(case: tuple[np.ndarray, PackedRows, np.ndarray]) -> None:
+    flags, packed, terms = case
     expected = held(flags, terms).all(axis=2).sum(axis=0)
-    np.testing.assert_array_equal(count_by_popcounts(Tally(records), terms), expected)
+    np.testing.assert_array_equal(count_by_popcounts(Tally(packed), terms), expected)
 
 
 @given(tables())
-def test_parities(case: tuple[np.ndarray, Records, np.ndarray]) -> None:
-    flags, records, terms = case
+def test_parities(case: tuple[np.ndarray, PackedRows, np.ndarray]) -> None:
+    flags, packed, terms = case
     expected = (held(flags, terms).sum(axis=2) % 2 == 0).sum(axis=0)
-    np.testing.assert_array_equal(count_parities(Tally(records), terms), expected)
+    np.testing.assert_array_equal(count_parities(Tally(packed), terms), expected)
 
 
 @given(tables(least=2))
-def test_lists(case: tuple[np.ndarray, Records, np.ndarray]) -> None:
-    flags, records, terms = case
+def test_lists(case: tuple[np.ndarray, PackedRows, np.ndarray]) -> None:
+    flags, packed, terms = case
     terms[:, 0] &= ~1  # a list needs a positive literal
     expected = held(flags, terms).all(axis=2).sum(axis=0)
-    np.testing.assert_array_equal(count_by_lists(Tally(records), terms), expected)
+    np.testing.assert_array_equal(count_by_lists(Tally(packed), terms), expected)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.lists(st.integers(1, 200), min_size=1))
@@ -103,10 +103,10 @@ def test_tables(seed: int, k: int, sizes: list[int]) -> None:
     workload = workload.take(random.permutation(len(workload))[: 1 + len(workload) // 2])
     codes = random.integers(0, schema.sizes, size=(sum(sizes), 4))
     flags = codes[:, workload.literals.attribute] == workload.literals.codes
-    records = packed(flags, sizes)
+    packed = pack(flags, sizes)
     terms = workload.terms.reshape(len(workload), k)
     expected = held(flags, terms).all(axis=2).sum(axis=0)
-    found = count_by_tables(Tally(records), workload, terms)
+    found = count_by_tables(Tally(packed), workload, terms)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -132,27 +132,27 @@ def test_any_choice_gives_the_same_counts(
     )
     values = random.random((20_000, 9)) < np.linspace(0.001, 0.9, 9)
     flags = values[:, workload.literals.attribute] == (workload.literals.codes == 1)
-    records = packed(flags, [16_384, 3_616])
-    records = Records(records.rows, workload.literals, records.blocks, records.block_rows)
+    packed = pack(flags, [16_384, 3_616])
+    packed = PackedRows(packed.rows, workload.literals, packed.blocks, packed.block_rows)
     expected = [
         (h.sum(axis=1) % 2 == 0).sum() if parity else h.all(axis=1).sum()
         for q, parity in enumerate(workload.is_parity)
         for h in [held(flags, workload.terms[workload.start[q] : workload.start[q + 1]])]
     ]
-    np.testing.assert_array_equal(count(records, workload).counts, expected)
+    np.testing.assert_array_equal(count_packed(packed, workload).counts, expected)
 
 
 def test_queries_of_negated_terms_do_not_count_the_padding() -> None:
     flags = np.zeros((70, 3), dtype=bool)
     terms = np.array([[1, 3, 5], [1, 3, 4]], dtype=np.int32)
-    counts = count_by_popcounts(Tally(packed(flags, [70])), terms)
+    counts = count_by_popcounts(Tally(pack(flags, [70])), terms)
     np.testing.assert_array_equal(counts, [70, 0])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 200))
 def test_lists_of_ones(seed: int, rows: int) -> None:
     flags = np.random.default_rng(seed).random((rows, 4)) < 0.3
-    bits = packed(flags, [rows]).blocks[0]
+    bits = pack(flags, [rows]).blocks[0]
     start = np.concatenate([[0], np.cumsum(flags.sum(axis=0))])
     ones = np.empty(start[-1], dtype=np.uint16)
     kernels.list_ones(bits, np.arange(4), start, ones, 0, 4)
@@ -170,7 +170,7 @@ def test_packing_codes(seed: int, rows: int, first_word: int) -> None:
     words = -(-rows // 64)
     bits = np.zeros((3, first_word + words), dtype=np.uint64)
     bit_kernels.pack_codes(codes, start, literal, bits, first_word)
-    expected = packed(holds[:, codes].T, [rows]).blocks[0]
+    expected = pack(holds[:, codes].T, [rows]).blocks[0]
     assert not bits[:, :first_word].any()
     np.testing.assert_array_equal(bits[:, first_word:], expected)
 
@@ -206,8 +206,8 @@ def test_a_workload_keeps_its_order_of_counts() -> None:
     flags = np.random.default_rng(1).random((500, 6)) < 0.4
 
     def counts_of(asked: Workload) -> np.ndarray:
-        records = packed(flags[:, asked.literals.attribute], [500])
-        return count(Records(500, asked.literals, records.blocks, (500,)), asked).counts
+        packed = pack(flags[:, asked.literals.attribute], [500])
+        return count_packed(PackedRows(500, asked.literals, packed.blocks, (500,)), asked).counts
 
     order = np.random.default_rng(0).permutation(len(workload))
     np.testing.assert_array_equal(counts_of(shuffled), counts_of(workload)[order])

@@ -27,11 +27,11 @@ from dualquery.engines.parts import add_parts, count_part, cut
 from dualquery.rows import counting
 from dualquery.rows import table as tables
 from dualquery.rows.arrow import ParquetTable
-from dualquery.rows.counting import Tally, count
+from dualquery.rows.counting import Tally, count_packed
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.long import LongTable
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
+from dualquery.rows.packed import PackedRows
 from dualquery.workloads.workload import Literals, Workload
 from tests.plain import (
     STYLES,
@@ -75,10 +75,10 @@ def rare_queries(random: np.random.Generator, schema: Schema, length: int) -> Pa
 # What is counted
 
 
-def packed(source: Any, workload: Workload) -> Records:
+def pack(source: Any, workload: Workload) -> PackedRows:
     table = open_table(source)
     assert table.bind(workload.schema) == workload.schema
-    return Records.pack(table, workload.schema, workload.literals)
+    return PackedRows.pack(table, workload.schema, workload.literals)
 
 
 class Calls:
@@ -122,10 +122,10 @@ def accepted(part: Part, schema: Schema) -> Iterator[tuple[str, np.ndarray]]:
             yield "singles", np.flatnonzero(of & plain)
 
 
-def check_forced(records: Records, part: Part, expected: np.ndarray) -> set[str]:
+def check_forced(packed: PackedRows, part: Part, expected: np.ndarray) -> set[str]:
     """Every route on everything it accepts; which routes had anything to count."""
     workload, taken = part.workload, set()
-    tally = Tally(records)
+    tally = Tally(packed)
     for route, chosen in accepted(part, workload.schema):
         if not len(chosen):
             continue
@@ -156,7 +156,7 @@ def test_cells_keep_their_counts_beside_sets() -> None:
     assert expected.sum() == 1000
     for parts in ([cells], [cells, extra], [extra, cells]):
         part = joined(parts)
-        found = count(packed(pa.table(rows), part.workload), part.workload).counts
+        found = count_packed(pack(pa.table(rows), part.workload), part.workload).counts
         np.testing.assert_array_equal(found, Twin(rows).count(part.plain))
 
 
@@ -186,10 +186,10 @@ def test_every_route_by_force(data: st.DataObject) -> None:
     expected = Twin(rows).count(part.plain)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "BLOCK_ROWS", block)
-        records = packed(pa.table(rows), part.workload)
-    assert records.rows == len(rows["c0"])
-    np.testing.assert_array_equal(count(records, part.workload).counts, expected)
-    check_forced(records, part, expected)
+        packed = pack(pa.table(rows), part.workload)
+    assert packed.rows == len(rows["c0"])
+    np.testing.assert_array_equal(count_packed(packed, part.workload).counts, expected)
+    check_forced(packed, part, expected)
 
 
 # Larger tables: routes as the cost model takes them
@@ -208,12 +208,12 @@ def everything(random: np.random.Generator, schema: Schema, k: int) -> Part:
     return probed(part, int(random.integers(0, 1000)))
 
 
-def check_taken(records: Records, part: Part, expected: np.ndarray, calls: Calls) -> None:
+def check_taken(packed: PackedRows, part: Part, expected: np.ndarray, calls: Calls) -> None:
     """The counts, by the routes of the cost model, all of which are taken, and by all others."""
     calls.queries = dict.fromkeys(ROUTES, 0)
-    np.testing.assert_array_equal(count(records, part.workload).counts, expected)
+    np.testing.assert_array_equal(count_packed(packed, part.workload).counts, expected)
     assert all(calls.queries.values()), calls.queries
-    assert check_forced(records, part, expected) == set(ROUTES)
+    assert check_forced(packed, part, expected) == set(ROUTES)
 
 
 LARGE = settings(
@@ -236,9 +236,9 @@ def test_dense_tables(calls: Calls, seed: int, rows: int, block: int) -> None:
     cells = random_rows(random, schema, rows, rare=0.5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "BLOCK_ROWS", block)
-        records = packed(pa.table(cells), part.workload)
-    assert len(records.blocks) == -(-rows // block)
-    check_taken(records, part, Twin(cells).count(part.plain), calls)
+        packed = pack(pa.table(cells), part.workload)
+    assert len(packed.blocks) == -(-rows // block)
+    check_taken(packed, part, Twin(cells).count(part.plain), calls)
 
 
 BITS = 11
@@ -267,9 +267,9 @@ def test_sparse_and_long_tables(
         source = sparse.csr_matrix(matrix)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "BLOCK_ROWS", block)
-        records = packed(source, part.workload)
-    assert len(records.blocks) == -(-rows // block)
-    check_taken(records, part, Twin(cells).count(part.plain), calls)
+        packed = pack(source, part.workload)
+    assert len(packed.blocks) == -(-rows // block)
+    check_taken(packed, part, Twin(cells).count(part.plain), calls)
 
 
 def test_a_table_of_several_whole_blocks(calls: Calls) -> None:
@@ -278,9 +278,9 @@ def test_a_table_of_several_whole_blocks(calls: Calls) -> None:
     schema = categorical(10, 3, 10, 2, 10)
     part = everything(random, schema, 3)
     cells = random_rows(random, schema, 2 * (1 << 16) + 64 * 3 + 5, rare=0.1)
-    records = packed(pa.table(cells), part.workload)
-    assert records.block_rows == (1 << 16, 1 << 16, 64 * 3 + 5)
-    check_taken(records, part, Twin(cells).count(part.plain), calls)
+    packed = pack(pa.table(cells), part.workload)
+    assert packed.block_rows == (1 << 16, 1 << 16, 64 * 3 + 5)
+    check_taken(packed, part, Twin(cells).count(part.plain), calls)
 
 
 @settings(LARGE, max_examples=4)
@@ -302,8 +302,8 @@ def test_parts_of_a_folder(
     pieces = cut(ParquetTable(folder), wanted)
     assert len(pieces) >= min(wanted, 4)
     calls.queries = dict.fromkeys(ROUTES, 0)
-    held = [count_part(piece, part.workload, OutOfDomain.REFUSE) for piece in pieces]
-    counts, found = add_parts(held).open()
+    counted = [count_part(piece, part.workload, OutOfDomain.REFUSE) for piece in pieces]
+    counts, found = add_parts(counted).open()
     assert found == rows
     assert all(calls.queries.values()), calls.queries
     np.testing.assert_array_equal(counts, Twin(cells).count(part.plain))
@@ -312,14 +312,14 @@ def test_parts_of_a_folder(
 # What the tables must not mix up
 
 
-def by_hand(schema: Schema, codes: np.ndarray, literals: Literals) -> Records:
-    """Records of a matrix of codes, in one block, packed here."""
+def by_hand(schema: Schema, codes: np.ndarray, literals: Literals) -> PackedRows:
+    """Packed rows of a matrix of codes, in one block, packed here."""
     rows = len(codes)
     flags = np.zeros((len(literals), -(-rows // 64) * 64), dtype=bool)
     for i in range(len(literals)):
         flags[i, :rows] = np.isin(codes[:, literals.attribute[i]], literals.codes_of(i))
     bits = np.packbits(flags, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-    return Records(rows, literals, (bits,), (rows,))
+    return PackedRows(rows, literals, (bits,), (rows,))
 
 
 def test_a_literal_that_is_there_twice_is_one_level() -> None:
@@ -364,7 +364,7 @@ def test_a_literal_that_is_there_twice_is_packed_twice(form: str) -> None:
         source = LongTable(pairs, "who", "what", records=100)
     ones = cells.sum(axis=0)
     expected = [ones[0], 100 - ones[1], ones[0], 100 - ones[1], 100, ones[1]]
-    np.testing.assert_array_equal(count(packed(source, workload), workload).counts, expected)
+    np.testing.assert_array_equal(count_packed(pack(source, workload), workload).counts, expected)
 
 
 def test_an_attribute_that_a_query_names_twice() -> None:
@@ -413,14 +413,14 @@ def test_more_levels_than_sixteen_bits_hold(size: int) -> None:
         terms.reshape(-1),
         np.zeros(len(terms), dtype=bool),
     )
-    records = Records.pack(
+    packed = PackedRows.pack(
         open_table(pa.table({"many": codes[:, 0], "few": np.array([*"abc"])[codes[:, 1]]})),
         schema,
         literals,
     )
     expected = np.zeros((size, 3), dtype=np.int64)
     np.add.at(expected, (codes[:, 0], codes[:, 1]), 1)
-    found = counting.count_by_tables(Tally(records), workload, terms)
+    found = counting.count_by_tables(Tally(packed), workload, terms)
     np.testing.assert_array_equal(found, expected[many, np.tile([0, 2], size - 1)])
 
 
@@ -435,13 +435,13 @@ def test_a_table_of_too_many_cells_is_not_chosen_and_refused(calls: Calls) -> No
     ]
     part = joined([part_of(queries, schema), some_queries(random, schema, "sets", 50)])
     rows = random_rows(random, schema, 640)
-    records = packed(pa.table(rows), part.workload)
-    found = count(records, part.workload).counts
+    packed = pack(pa.table(rows), part.workload)
+    found = count_packed(packed, part.workload).counts
     np.testing.assert_array_equal(found, Twin(rows).count(part.plain))
     assert calls.queries["tables"] == 0
     terms = part.workload.terms[:10_000].reshape(2000, 5)
     with pytest.raises(ValueError, match="a table of 4084101 cells; expected at most 1048576"):
-        counting.count_by_tables(Tally(records), part.workload, terms)
+        counting.count_by_tables(Tally(packed), part.workload, terms)
 
 
 def test_sets_beside_cells_do_not_make_their_tables_too_large(calls: Calls) -> None:
@@ -452,6 +452,6 @@ def test_sets_beside_cells_do_not_make_their_tables_too_large(calls: Calls) -> N
     part = joined([whole_tables(schema, 3), sets])
     assert np.prod(1.0 + np.bincount(part.workload.literals.attribute)) > counting.MOST_CELLS
     rows = random_rows(random, schema, 640)
-    found = count(packed(pa.table(rows), part.workload), part.workload).counts
+    found = count_packed(pack(pa.table(rows), part.workload), part.workload).counts
     np.testing.assert_array_equal(found, Twin(rows).count(part.plain))
     assert calls.queries["tables"] >= 12**3

@@ -18,11 +18,11 @@ from dualquery.estimator import DualQuery
 from dualquery.rows import sparse as streams
 from dualquery.rows import table as tables
 from dualquery.rows.arrow import batch_rows
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.long import LongTable
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
+from dualquery.rows.packed import PackedRows
 from dualquery.workloads.generators import all_marginals, parities, random_marginals
 from dualquery.workloads.workload import Workload
 
@@ -54,8 +54,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def counts(source: object, workload: Workload) -> np.ndarray:
     table = open_table(source)
-    schema = table.bind(workload.schema)
-    answers = count(Records.pack(table, schema, workload.literals), workload)
+    assert table.bind(workload.schema) == workload.schema
+    answers = count_rows(table, workload)
     assert answers.rows == ROWS
     return answers.counts
 
@@ -132,7 +132,7 @@ def test_long_format(ids, cells, workload, expected, tmp_path: Path) -> None:
     for source in (pairs, tmp_path / "p.parquet", tmp_path / "p.csv"):
         table = LongTable(source, "who", "what", prefix="x", records=ROWS)
         np.testing.assert_array_equal(counts(table, workload), expected)
-    found = Records.pack(
+    found = PackedRows.pack(
         LongTable(pairs, "who", "what", prefix="x"), workload.schema, workload.literals
     )
     assert found.rows == cells.any(axis=1).sum()
@@ -141,8 +141,8 @@ def test_long_format(ids, cells, workload, expected, tmp_path: Path) -> None:
 def test_long_format_is_declared(schema: Schema, workload: Workload) -> None:
     pairs = pa.table({"who": ["a", "a", "b"], "what": ["x0", "x9", "x1"]})
     with pytest.raises(TableError, match="item 'x9' is not declared"):
-        Records.pack(LongTable(pairs, "who", "what"), schema, workload.literals)
-    left_out = Records.pack(
+        PackedRows.pack(LongTable(pairs, "who", "what"), schema, workload.literals)
+    left_out = PackedRows.pack(
         LongTable(pairs, "who", "what"), schema, workload.literals, OutOfDomain.MISSING
     )
     assert left_out.rows == 2
@@ -150,14 +150,14 @@ def test_long_format_is_declared(schema: Schema, workload: Workload) -> None:
         LongTable(pairs, "who", "item")
     one = LongTable(pairs, "who", "what", records=1)
     with pytest.raises(TableError, match="more than the 1 records"):
-        Records.pack(one, schema, workload.literals)
+        PackedRows.pack(one, schema, workload.literals)
     gap = LongTable(pa.table({"who": ["a", None], "what": ["x0", "x1"]}), "who", "what")
     with pytest.raises(TableError, match="a cell is missing"):
-        Records.pack(gap, schema, workload.literals)
+        PackedRows.pack(gap, schema, workload.literals)
     with pytest.raises(SchemaError, match="is not binary"):
         LongTable(pairs, "who", "what").bind(Schema((Attribute.categorical("c", ["a"]),)))
     with pytest.raises(TableError, match="no rows"):
-        Records.pack(LongTable(pairs.slice(0, 0), "who", "what"), schema, workload.literals)
+        PackedRows.pack(LongTable(pairs.slice(0, 0), "who", "what"), schema, workload.literals)
 
 
 def test_batches_shrink_with_width(monkeypatch: pytest.MonkeyPatch) -> None:

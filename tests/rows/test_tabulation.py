@@ -13,10 +13,10 @@ from dualquery.domain.schema import Schema
 from dualquery.paper.datasets import BiasedTable
 from dualquery.rows import table as tables
 from dualquery.rows import tabulation
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_packed
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
+from dualquery.rows.packed import PackedRows
 from dualquery.rows.tabulation import tabulate
 from dualquery.workloads.marginals import Groups, Marginals
 
@@ -89,9 +89,9 @@ def test_cells_agree_with_the_same_cells_as_queries(schema: Schema, frame: pa.Ta
     groups = Groups.single(schema).merged(2, (np.arange(300) % 9).astype(np.int32))
     marginals = of(groups, (2, 1), (0, 2))
     queries = marginals.queries(schema)
-    packed = Records.pack(open_table(frame), schema, queries.literals)
+    packed = PackedRows.pack(open_table(frame), schema, queries.literals)
     rows = EncodedRows.read(open_table(frame), schema, (0, 1, 2))
-    np.testing.assert_array_equal(tabulate(rows, marginals), count(packed, queries).counts)
+    np.testing.assert_array_equal(tabulate(rows, marginals), count_packed(packed, queries).counts)
 
 
 def test_sparse_and_generated_tables_have_codes_too() -> None:

@@ -33,9 +33,8 @@ from dualquery.model.training import Ascent, Parameters
 from dualquery.oracles.exhaustive import Exhaustive
 from dualquery.oracles.problem import Problem, satisfied
 from dualquery.privacy.sampler import Draws
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_rows
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.matching import add_matches, mean_answers, satisfying
 from dualquery.workloads.probes import ONE_WAY, TWO_WAY, with_probes
@@ -347,8 +346,7 @@ def test_the_default_workload_of_a_narrow_table() -> None:
     asked = dq.random_marginals(schema, 3, 40_000)
     actions = with_probes(asked)
     cells = random_rows(random, schema, 300)
-    records = Records.pack(open_table(pa.table(cells)), schema, actions.queries.literals)
-    found = count(records, actions.queries).counts
+    found = count_rows(open_table(pa.table(cells)), actions.queries).counts
     chosen = random.permutation(len(actions))[:4000]
     expected = Twin(cells).count(read(actions.queries.take(chosen)))
     np.testing.assert_array_equal(found[chosen], expected)

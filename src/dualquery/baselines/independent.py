@@ -12,9 +12,8 @@ from dualquery.baselines.product import product_answers
 from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import Records
 from dualquery.rows.table import Table
 from dualquery.workloads.workload import Literals, Workload
 
@@ -83,7 +82,7 @@ def one_way_counts(
         literals = Literals(attribute, start, codes)
         terms = 2 * np.arange(len(codes), dtype=np.int32)
         asked = Workload(schema, literals, start, terms, np.zeros(len(codes), dtype=bool))
-        counts.append(count(Records.pack(table, schema, literals, out_of_domain), asked).counts)
+        counts.append(count_rows(table, asked, out_of_domain).counts)
     return np.concatenate(counts)
 
 

@@ -6,9 +6,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from dualquery.game.query_player import QueryPlayer
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import Records
 from dualquery.rows.table import Table
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
@@ -19,8 +18,7 @@ class LocalEngine:
     """The default."""
 
     def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
-        records = Records.pack(table, workload.schema, workload.literals, out_of_domain)
-        return count(records, workload)
+        return count_rows(table, workload, out_of_domain)
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         return QueryPlayer(answers, reference, offsets=actions.offsets)

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from dualquery.base.errors import DualQueryError, EngineError, TableError
 from dualquery.rows.arrow import ArrowTable, ParquetTable, parquet_batches
-from dualquery.rows.counting import Counts, count
+from dualquery.rows.counting import Counts, count_rows
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import Records
 from dualquery.rows.table import first_line, reading
 from dualquery.version import __version__
 from dualquery.workloads.workload import Workload
@@ -110,8 +109,7 @@ def count_part(
     try:
         if version != __version__:
             raise another_version(__version__, version)
-        records = Records.pack(PartTable(pieces), workload.schema, workload.literals, out_of_domain)
-        answers = count(records, workload)
+        answers = count_rows(PartTable(pieces), workload, out_of_domain)
         return Private((answers.counts, answers.rows))
     except Exception as error:
         return enveloped(error)

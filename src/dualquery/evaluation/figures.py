@@ -11,10 +11,9 @@ import numpy.typing as npt
 from dualquery.baselines.independent import Independent
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.release.release import Release
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +72,7 @@ def evaluate(
     source = open_table(table)
     schema = source.bind(release.schema)
     asked = release.workload if workload is None else workload
-    answers = count(Records.pack(source, schema, asked.literals, treatment), asked)
+    answers = count_rows(source, asked, treatment)
     truth = answers.counts / answers.rows
     released = release.answers(workload, unknown="default")
     independent = Independent.fit(

@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
-from dualquery.rows.packed import Records, Words
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.packed import PackedRows, Words
+from dualquery.rows.table import Table
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Literals, Workload
 
@@ -44,10 +46,18 @@ MOST_CELLS = 1 << 20
 """Cells of a table, the level of all codes that nobody asks for included."""
 
 
-def count(records: Records, workload: Workload) -> Counted:
-    """Count all queries of a workload over records packed for its literals."""
+def count_rows(
+    table: Table, workload: Workload, out_of_domain: OutOfDomain = OutOfDomain.REFUSE
+) -> Counted:
+    """Count all queries of a workload over a table, in one pass over its rows."""
+    packed = PackedRows.pack(table, workload.schema, workload.literals, out_of_domain)
+    return count_packed(packed, workload)
+
+
+def count_packed(packed: PackedRows, workload: Workload) -> Counted:
+    """Count all queries of a workload over rows that were packed for its literals."""
     counts = np.zeros(len(workload), dtype=np.int64)
-    tally = Tally(records)
+    tally = Tally(packed)
     for positions, terms, is_parity in _by_kind(workload):
         if is_parity:
             counts[positions] = count_parities(tally, terms)
@@ -55,14 +65,14 @@ def count(records: Records, workload: Workload) -> Counted:
             counts[positions] = _count_single(tally, terms[:, 0])
         else:
             counts[positions] = _count_cheapest(tally, workload, terms)
-    return Counted(counts, records.rows)
+    return Counted(counts, packed.rows)
 
 
 class Tally:
-    """Records, with the ones of every literal in every block, counted when first asked for."""
+    """Packed rows, and the ones of every literal in every block, counted when first asked for."""
 
-    def __init__(self, records: Records) -> None:
-        self.records = records
+    def __init__(self, packed: PackedRows) -> None:
+        self.packed = packed
         self._ones: Counts | None = None
 
     @property
@@ -71,27 +81,27 @@ class Tally:
         from dualquery.rows._counting_kernels import count_ones
 
         if self._ones is None:
-            shape = len(self.records.blocks), len(self.records.literals)
+            shape = len(self.packed.blocks), len(self.packed.literals)
             ones = np.zeros(shape, dtype=np.int64)
-            for bits, found in zip(self.records.blocks, ones, strict=True):
+            for bits, found in zip(self.packed.blocks, ones, strict=True):
                 over_ranges(partial(count_ones, bits, found), shape[1], 1024)
             self._ones = ones
         return self._ones
 
     @property
     def words(self) -> int:
-        return sum(bits.shape[1] for bits in self.records.blocks)
+        return sum(bits.shape[1] for bits in self.packed.blocks)
 
     @property
     def dense_ns(self) -> float:
         """What one word of one column costs a popcount."""
-        tile = 8 * len(self.records.literals) * min(self.words, 64)
+        tile = 8 * len(self.packed.literals) * min(self.words, 64)
         return NEAR_NS if tile <= NEAR_CACHE else FAR_NS
 
     @property
     def listed_ns(self) -> float:
         """What one row of a list costs in one column; lists reach into whole blocks."""
-        block = max(bits.nbytes for bits in self.records.blocks)
+        block = max(bits.nbytes for bits in self.packed.blocks)
         return NEAR_LISTED_NS if block <= FAR_CACHE else FAR_LISTED_NS
 
 
@@ -111,7 +121,7 @@ def _by_kind(workload: Workload) -> Iterator[tuple[Positions, Terms, bool]]:
 
 def _count_single(tally: Tally, terms: Terms) -> Counts:
     ones = tally.ones.sum(axis=0)[terms >> 1]
-    held: Counts = np.where(terms & 1, tally.records.rows - ones, ones)
+    held: Counts = np.where(terms & 1, tally.packed.rows - ones, ones)
     return held
 
 
@@ -140,7 +150,7 @@ def count_by_popcounts(tally: Tally, terms: Terms) -> Counts:
     ordered, order = _ordered(_sorted_terms(terms))
     counts = _over_tiles(tally, ordered, count_conjunctions)
     # Past the last row no positive literal holds, so every negated one does.
-    counts -= _padding(tally.records) * (ordered & 1).all(axis=1)
+    counts -= _padding(tally.packed) * (ordered & 1).all(axis=1)
     return _restored(counts, order)
 
 
@@ -151,7 +161,7 @@ def count_parities(tally: Tally, terms: Terms) -> Counts:
     literals, order = _ordered(_sorted_terms(terms >> 1))
     odd = _restored(_over_tiles(tally, literals, count_odd), order)
     flipped = (terms & 1).sum(axis=1) & 1
-    even: Counts = np.where(flipped, odd, tally.records.rows - odd)
+    even: Counts = np.where(flipped, odd, tally.packed.rows - odd)
     return even
 
 
@@ -160,7 +170,7 @@ def _over_tiles(tally: Tally, terms: Terms, kernel: Callable[..., None]) -> Coun
     counts = np.zeros(len(terms), dtype=np.int64)
     if not len(terms):
         return counts
-    for bits in tally.records.blocks:
+    for bits in tally.packed.blocks:
         for tile in _tiles(bits):
             over_ranges(partial(kernel, tile, terms, counts), len(terms), 256)
     return counts
@@ -184,8 +194,9 @@ def _tiles(bits: Words) -> Iterator[Words]:
         yield np.ascontiguousarray(bits[:, first : first + size])
 
 
-def _padding(records: Records) -> int:
-    return sum(64 * int(bits.shape[1]) for bits in records.blocks) - records.rows
+def _padding(packed: PackedRows) -> int:
+    """The number of bits past the last row, in all blocks."""
+    return sum(64 * int(bits.shape[1]) for bits in packed.blocks) - packed.rows
 
 
 # Lists of rows
@@ -195,7 +206,7 @@ def _worth_lists(tally: Tally, terms: Terms) -> Positions:
     """The queries with a positive literal so rare that walking its rows is cheaper."""
     pivot, ones = _rarest(tally, terms)
     k = terms.shape[1]
-    blocks = len(tally.records.blocks)
+    blocks = len(tally.packed.blocks)
     dense = k * tally.words * tally.dense_ns + blocks * CALL_NS
     return np.flatnonzero(
         (pivot >= 0) & (ones * (k - 1) * tally.listed_ns + blocks * CALL_NS < dense)
@@ -206,12 +217,12 @@ def _rarest(tally: Tally, terms: Terms) -> tuple[npt.NDArray[np.int64], Counts]:
     """The place of the rarest positive literal of each query (−1: none), and its ones."""
     ones = tally.ones.sum(axis=0)
     # A term is an index here: a negated one counts as held by more rows than there are.
-    by_term = np.full(2 * len(ones), tally.records.rows + 1, dtype=np.int64)
+    by_term = np.full(2 * len(ones), tally.packed.rows + 1, dtype=np.int64)
     by_term[::2] = ones
     found = by_term[terms]
     place = found.argmin(axis=1)
     least = np.take_along_axis(found, place[:, None], axis=1)[:, 0]
-    return np.where(least <= tally.records.rows, place, -1), least
+    return np.where(least <= tally.packed.rows, place, -1), least
 
 
 def count_by_lists(tally: Tally, terms: Terms) -> Counts:
@@ -227,7 +238,7 @@ def count_by_lists(tally: Tally, terms: Terms) -> Counts:
     literals, pivots = np.unique(ordered[:, 0] >> 1, return_inverse=True)
     others = np.ascontiguousarray(ordered[:, 1:])
     counts = np.zeros(len(terms), dtype=np.int64)
-    for bits, ones in zip(tally.records.blocks, tally.ones, strict=True):
+    for bits, ones in zip(tally.packed.blocks, tally.ones, strict=True):
         start = offsets(ones[literals])
         rows = np.empty(start[-1], dtype=np.uint16)
         list_ones(bits, literals, start, rows, 0, len(literals))
@@ -244,7 +255,7 @@ def _worth_tables(tally: Tally, workload: Workload, terms: Terms) -> Positions:
     k = terms.shape[1]
     single = np.diff(workload.literals.start) == 1
     fit = np.flatnonzero(((terms & 1) == 0).all(axis=1) & single[terms >> 1].all(axis=1))
-    one_table = tally.records.rows * (ROW_NS + k * PLACE_NS)
+    one_table = tally.packed.rows * (ROW_NS + k * PLACE_NS)
     one_query = 2 * tally.words * tally.dense_ns
     if len(fit) * one_query < one_table:
         return np.zeros(0, dtype=np.int64)
@@ -288,7 +299,7 @@ def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
     cells = (levels.of[literals] * radix[table, :-1]).sum(axis=1)
     counts = np.zeros(len(terms), dtype=np.int64)
     width = np.uint16 if sizes.max() <= 1 << 16 else np.int32
-    for bits, rows in zip(tally.records.blocks, tally.records.block_rows, strict=True):
+    for bits, rows in zip(tally.packed.blocks, tally.packed.block_rows, strict=True):
         codes = np.empty((len(used), rows), dtype=width)
         for members, row in zip(levels.members, codes, strict=True):
             row[:] = len(members)

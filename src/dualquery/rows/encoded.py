@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import PackedTable, Records
+from dualquery.rows.packed import PackedRows, SelfPacking
 from dualquery.rows.table import ArrowBlock, DenseBlock, Table
 from dualquery.workloads.workload import Literals
 
@@ -46,7 +46,7 @@ class EncodedRows:
             attributes: the positions of the attributes to keep.
             out_of_domain: what to do with a cell outside its declared domain.
         """
-        if isinstance(table, PackedTable):
+        if isinstance(table, SelfPacking):
             return cls._from_bits(table, schema, attributes, out_of_domain)
         parts: dict[int, list[Codes]] = {int(a): [] for a in attributes}
         rows = 0
@@ -66,7 +66,7 @@ class EncodedRows:
     ) -> EncodedRows:
         """The codes of 0/1 attributes, from their packed ones."""
         ones = Literals.of([(int(a), (1,)) for a in attributes])
-        packed = Records.pack(table, schema, ones, out_of_domain)
+        packed = PackedRows.pack(table, schema, ones, out_of_domain)
         columns: dict[int, Codes] = {}
         for place, attribute in enumerate(attributes):
             bits = [

@@ -1,7 +1,4 @@
-"""Encoded rows: bit-packed columns, one per literal the workload uses, and only those.
-
-This module is on the private side of the boundary.
-"""
+"""Packed rows: a column of bits per literal that the workload uses, and no others. Private side."""
 
 from __future__ import annotations
 
@@ -24,13 +21,19 @@ Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class PackedRows:
     """Private rows as bits.
 
-    `blocks[b][literal, w]` holds bit i of word w for row 64w + i of block b: whether the
-    row satisfies the (positive) literal. Rows past the end are zero. Cutting the rows
-    into blocks keeps a column's share in cache while many queries use it, and lets
-    rows be packed while they are read.
+    Bit i of word `blocks[b][literal, w]` says whether row 64w + i of block b satisfies the
+    (positive) literal. Bits past the last row are zero. The rows are cut into blocks for two
+    reasons: the part of a column in one block stays in the cache while many queries use it, and
+    rows are packed while they are read.
+
+    Attributes:
+        rows: the number of rows in all blocks.
+        literals: the literals, one per column of bits.
+        blocks: the bits of each block.
+        block_rows: the number of rows in each block.
     """
 
     rows: int
@@ -45,9 +48,16 @@ class Records:
         schema: Schema,
         literals: Literals,
         out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
-    ) -> Records:
-        """Read a table block by block and keep only the bits the literals need."""
-        if isinstance(table, PackedTable):
+    ) -> PackedRows:
+        """Read a table block by block and keep only the bits that the literals need.
+
+        Args:
+            table: the private table.
+            schema: the schema as bound to the table.
+            literals: one column of bits is made for each of them.
+            out_of_domain: what to do with a cell outside its declared domain.
+        """
+        if isinstance(table, SelfPacking):
             return table.pack(literals)
         attributes = [int(a) for a in np.unique(literals.attribute)]
         dense = _DensePacker(schema, literals)
@@ -66,10 +76,10 @@ class Records:
 
 
 @runtime_checkable
-class PackedTable(Protocol):
-    """A table that makes its bits itself."""
+class SelfPacking(Protocol):
+    """A table that makes its packed rows itself, because it has a faster way than blocks."""
 
-    def pack(self, literals: Literals) -> Records: ...
+    def pack(self, literals: Literals) -> PackedRows: ...
 
 
 class _DensePacker:

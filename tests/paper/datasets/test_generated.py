@@ -9,8 +9,7 @@ from dualquery.base.errors import ParameterError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.paper.datasets import BiasedTable, RatingsTable
-from dualquery.rows.counting import count
-from dualquery.rows.packed import Records
+from dualquery.rows.counting import count_rows
 from dualquery.workloads.generators import all_marginals, random_marginals
 
 TABLES = {
@@ -24,12 +23,12 @@ def test_records_and_matrix_agree(name: str) -> None:
     table = TABLES[name]()
     schema = table.bind(table.schema)
     workload = random_marginals(schema, 3, 200) + all_marginals(schema, 1)
-    direct = count(Records.pack(table, schema, workload.literals), workload)
-    through = count(Records.pack(_Streamed(table), schema, workload.literals), workload)
+    direct = count_rows(table, workload)
+    through = count_rows(_Streamed(table), workload)
     np.testing.assert_array_equal(direct.counts, through.counts)
     dense = table.matrix().toarray()
     assert dense.shape == (1000, 40)
-    ones = count(Records.pack(table, schema, workload.literals), workload).counts[-80:]
+    ones = count_rows(table, workload).counts[-80:]
     np.testing.assert_array_equal(ones.reshape(40, 2)[:, 1], dense.sum(axis=0))
 
 

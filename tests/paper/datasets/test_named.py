@@ -15,10 +15,10 @@ from dualquery.base.errors import ParameterError, TableError
 from dualquery.domain.schema import Schema
 from dualquery.paper.datasets import adult, catalogue, kdd99, netflix
 from dualquery.paper.datasets.catalogue import DATA_SETS, DataSet
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_packed
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
+from dualquery.rows.packed import PackedRows
 from dualquery.workloads.generators import random_marginals
 
 RAW = b"""39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, \
@@ -148,9 +148,11 @@ def test_real_adult_has_the_stated_rows(adult_file: Path) -> None:
     table, schema = catalogue.load("adult", adult_file)
     assert table.rows == adult.ROWS
     workload = random_marginals(schema, 3, 50)
-    direct = Records.pack(open_table(adult_file), schema, workload.literals)
-    kept = Records.pack(table, schema, workload.literals)
-    assert np.array_equal(count(direct, workload).counts, count(kept, workload).counts)
+    direct = PackedRows.pack(open_table(adult_file), schema, workload.literals)
+    kept = PackedRows.pack(table, schema, workload.literals)
+    assert np.array_equal(
+        count_packed(direct, workload).counts, count_packed(kept, workload).counts
+    )
 
 
 # Netflix
@@ -169,7 +171,7 @@ def test_netflix_text_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     again, _ = catalogue.load_netflix(folder)
     assert (again != matrix).nnz == 0
     assert len(list((tmp_path / "cache").iterdir())) == 1
-    assert Records.pack(open_table(matrix), schema, random_marginals(schema, 3, 5).literals).rows
+    assert PackedRows.pack(open_table(matrix), schema, random_marginals(schema, 3, 5).literals).rows
 
 
 def test_netflix_in_one_file(tmp_path: Path) -> None:

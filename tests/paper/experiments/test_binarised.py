@@ -10,10 +10,9 @@ from dualquery.base.errors import QueryError
 from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
 from dualquery.paper.experiments.binarised import binarised, binarised_workload, is_binary
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
 from dualquery.workloads.generators import parities, random_marginals
 from dualquery.workloads.workload import Workload
 
@@ -43,9 +42,9 @@ def test_queries_keep_their_answers(rows: pa.Table, schema: Schema) -> None:
     for workload in (random_marginals(schema, 3, 300), parities(schema, 3, 100)):
         view = binarised_workload(workload)
         assert view.schema == binarised(schema)
-        here = count(Records.pack(open_table(rows), schema, workload.literals), workload)
+        here = count_rows(open_table(rows), workload)
         bits = open_table(as_bits(rows, schema))
-        there = count(Records.pack(bits, view.schema, view.literals), view)
+        there = count_rows(bits, view)
         np.testing.assert_array_equal(here.counts, there.counts)
 
 

@@ -29,6 +29,7 @@ from dualquery.paper.experiments.experiment import (
 from dualquery.paper.experiments.series import Game, Spend, allowed_rounds, run
 from dualquery.paper.experiments.store import COLUMNS, Row, Store, as_text, mean, where
 from dualquery.paper.experiments.summary import claims_table, gains_table
+from dualquery.rows.counting import count_packed
 from tests.conftest import DATA
 
 
@@ -334,9 +335,8 @@ def test_baselines_on_biased_data() -> None:
 
 def test_a_narrow_view_counts_the_same_bits(rows: pa.Table, schema: Schema) -> None:
     from dualquery.paper.datasets.encoded import EncodedTable
-    from dualquery.rows.counting import count
     from dualquery.rows.opening import open_table
-    from dualquery.rows.packed import Records
+    from dualquery.rows.packed import PackedRows
 
     wide = Source("survey", EncodedTable(rows, schema), schema)
     bits = (("sex", "Male"), ("grade", "low"), ("grade", "high"), ("work class", "Private"))
@@ -346,8 +346,10 @@ def test_a_narrow_view_counts_the_same_bits(rows: pa.Table, schema: Schema) -> N
         assert len(made.workload) == 60
         assert made.workload.is_parity.all() == (kind == "parities")
         table = open_table(made.source.table)
-        packed = Records.pack(table, made.workload.schema, made.workload.literals)
-        np.testing.assert_array_equal(count(packed, made.workload).counts, made.answers.counts)
+        packed = PackedRows.pack(table, made.workload.schema, made.workload.literals)
+        np.testing.assert_array_equal(
+            count_packed(packed, made.workload).counts, made.answers.counts
+        )
         for query in made.workload:
             owners = {made.workload.schema.names[x.attribute].split("=")[0] for x in query.literals}
             assert len(owners) == 3

@@ -22,7 +22,7 @@ MUTANTS = (
         "width = np.uint16 if sizes.max() <= 1 << 16 else np.int32",
         "width = np.uint16",
         ("tests/rows/test_counting_routes.py::test_more_levels_than_sixteen_bits_hold",),
-        "Levels beyond 65,536 wrap around, and records land in the wrong cell.",
+        "Levels beyond 65,536 wrap around, and rows land in the wrong cell.",
     ),
     Mutant(
         "counts-same-code-two-levels",
@@ -34,7 +34,7 @@ MUTANTS = (
         ),
         ("    fresh = np.ones(len(asked), dtype=bool)\n    distinct"),
         ("tests/rows/test_counting_routes.py::test_a_literal_that_is_there_twice_is_one_level",),
-        "A literal that is there twice makes two levels, and records are shared out between them.",
+        "A literal that is there twice makes two levels, and rows are shared out between them.",
     ),
     Mutant(
         "counts-other-codes-first-level",
@@ -42,15 +42,15 @@ MUTANTS = (
         "            row[:] = len(members)",
         "            row[:] = 0",
         ("tests/rows/test_counting_routes.py::test_every_route_by_force",),
-        "Records with a code that nobody asked about are counted for the first that was.",
+        "Rows with a code that nobody asked about are counted for the first that was.",
     ),
     Mutant(
         "counts-tables-last-block",
         "src/dualquery/rows/counting.py",
-        "    for bits, rows in zip(tally.records.blocks, tally.records.block_rows, strict=True):",
-        "    for bits, rows in list(zip(tally.records.blocks, tally.records.block_rows))[:2]:",
+        "    for bits, rows in zip(tally.packed.blocks, tally.packed.block_rows, strict=True):",
+        "    for bits, rows in list(zip(tally.packed.blocks, tally.packed.block_rows))[:2]:",
         ("tests/rows/test_counting_routes.py::test_every_route_by_force",),
-        "Records of the last blocks are not counted.",
+        "Rows of the last blocks are not counted.",
     ),
     Mutant(
         "counts-tables-take-negated",
@@ -91,7 +91,7 @@ MUTANTS = (
     Mutant(
         "counts-padding",
         "src/dualquery/rows/counting.py",
-        "    counts -= _padding(tally.records) * (ordered & 1).all(axis=1)",
+        "    counts -= _padding(tally.packed) * (ordered & 1).all(axis=1)",
         "",
         ("tests/rows/test_counting_routes.py::test_every_route_by_force",),
         "Bits past the last row count as rows.",
@@ -107,7 +107,7 @@ MUTANTS = (
     Mutant(
         "counts-singles-negation",
         "src/dualquery/rows/counting.py",
-        "np.where(terms & 1, tally.records.rows - ones, ones)",
+        "np.where(terms & 1, tally.packed.rows - ones, ones)",
         "ones",
         ("tests/rows/test_counting_routes.py::test_every_route_by_force",),
         "A negated single literal has the count of the literal itself.",
@@ -131,21 +131,18 @@ MUTANTS = (
     Mutant(
         "counts-popcounts-last-block",
         "src/dualquery/rows/counting.py",
-        ("    for bits in tally.records.blocks:\n        for tile"),
-        ("    for bits in tally.records.blocks[:2]:\n        for tile"),
+        ("    for bits in tally.packed.blocks:\n        for tile"),
+        ("    for bits in tally.packed.blocks[:2]:\n        for tile"),
         ("tests/rows/test_counting_routes.py::test_a_table_of_several_whole_blocks",),
-        "Records of the last blocks are not counted.",
+        "Rows of the last blocks are not counted.",
     ),
     Mutant(
         "counts-lists-last-block",
         "src/dualquery/rows/counting.py",
-        (
-            "    for bits, ones in zip(tally.records.blocks, tally.ones, strict=True):\n"
-            "        start"
-        ),
-        ("    for bits, ones in list(zip(tally.records.blocks, tally.ones))[:2]:\n        start"),
+        ("    for bits, ones in zip(tally.packed.blocks, tally.ones, strict=True):\n        start"),
+        ("    for bits, ones in list(zip(tally.packed.blocks, tally.ones))[:2]:\n        start"),
         ("tests/rows/test_counting_routes.py::test_a_table_of_several_whole_blocks",),
-        "Records of the last blocks are not counted.",
+        "Rows of the last blocks are not counted.",
     ),
     Mutant(
         "counts-kinds-merged",
@@ -161,7 +158,7 @@ MUTANTS = (
         ("            if len(held) & 1:\n                table[held[-1]] += 1"),
         "",
         ("tests/rows/test_counting_routes.py::test_every_route_by_force",),
-        "The last record of an odd number is not counted.",
+        "The last row of an odd number is not counted.",
     ),
     Mutant(
         "counts-table-second-copy",
@@ -169,7 +166,7 @@ MUTANTS = (
         "counts[q] += table[cells[q]] + table[size + cells[q]]",
         "counts[q] += 2 * table[cells[q]]",
         ("tests/rows/test_counting_routes.py::test_cells_keep_their_counts_beside_sets",),
-        "Half of the records are counted twice and the other half not at all.",
+        "Half of the rows are counted twice and the other half not at all.",
     ),
     Mutant(
         "counts-listed-negation",

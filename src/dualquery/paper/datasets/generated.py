@@ -14,7 +14,7 @@ from dualquery.base.threads import over_ranges
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import Records, Words, last_word
+from dualquery.rows.packed import PackedRows, Words, last_word
 from dualquery.rows.sparse import require_binary
 from dualquery.rows.table import BLOCK_ROWS, Ones
 from dualquery.workloads.workload import Literals
@@ -56,7 +56,7 @@ class GeneratedTable:
             raise ParameterError(f"the schema has {len(schema)} attributes, not {self.width}")
         return require_binary(schema, "a generated table")
 
-    def pack(self, literals: Literals) -> Records:
+    def pack(self, literals: Literals) -> PackedRows:
         """The bits of these literals."""
         sizes = [min(BLOCK_ROWS, self.rows - f) for f in range(0, self.rows, BLOCK_ROWS)]
         blocks = [np.empty((len(literals), -(-rows // 64)), dtype=np.uint64) for rows in sizes]
@@ -77,7 +77,7 @@ class GeneratedTable:
             for block in blocks:
                 block[part] = bits[:, done : done + block.shape[1]]
                 done += block.shape[1]
-        return Records(self.rows, literals, tuple(blocks), tuple(sizes))
+        return PackedRows(self.rows, literals, tuple(blocks), tuple(sizes))
 
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain

@@ -18,9 +18,9 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.paper.experiments.binarised import binarised, binarised_workload, is_binary
 from dualquery.paper.experiments.shapes import size_of
-from dualquery.rows.counting import count
+from dualquery.rows.counting import count_packed
 from dualquery.rows.opening import open_table
-from dualquery.rows.packed import Records
+from dualquery.rows.packed import PackedRows
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.workload import Literals, Workload
@@ -86,9 +86,9 @@ class Bench:
     @classmethod
     def count(cls, source: Source, kind: str, workload: Workload) -> Bench:
         table = open_table(source.table)
-        records = Records.pack(table, source.schema, workload.literals)
+        packed = PackedRows.pack(table, source.schema, workload.literals)
         begun = time.perf_counter()
-        answers = count(records, workload)
+        answers = count_packed(packed, workload)
         return cls(source, kind, workload, answers, time.perf_counter() - begun)
 
     @property
