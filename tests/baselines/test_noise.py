@@ -28,5 +28,5 @@ def test_frequencies(scale: float) -> None:
 def test_scale_is_rounded_up_never_down() -> None:
     for scale in (1e-9, 1 / 3, 2.5, 1e6 + 0.1):
         assert scale <= rational_scale(scale) <= scale + 2.0**-20
-    with pytest.raises(ParameterError, match="scale=0"):
+    with pytest.raises(ParameterError, match="scale = 0"):
         rational_scale(0.0)

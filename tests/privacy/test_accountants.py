@@ -306,14 +306,14 @@ def test_no_accountant_is_below_the_truth_for_one_round(
 @pytest.mark.parametrize("name", ["advanced", "per-round", "zcdp", "gaussian"])
 @pytest.mark.parametrize("delta", [0.0, 1.0, 1.5, -0.1, math.nan, math.inf])
 def test_a_bad_delta_is_named(name: str, delta: float) -> None:
-    with pytest.raises(ParameterError, match=f"delta={delta:g}"):
+    with pytest.raises(ParameterError, match=f"delta = {delta:g}"):
         ACCOUNTANTS[name].epsilon(classical(100, 1.0, 1, 2), delta)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf])
 def test_a_bad_epsilon_is_named(name: str, epsilon: float) -> None:
-    with pytest.raises(ParameterError, match=f"epsilon={epsilon:g}"):
+    with pytest.raises(ParameterError, match=f"epsilon = {epsilon:g}"):
         ACCOUNTANTS[name].delta(classical(100, 1.0, 1, 2), epsilon)
 
 

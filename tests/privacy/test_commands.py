@@ -61,13 +61,13 @@ def test_privacy_as_a_table_names_the_neighbours() -> None:
 @pytest.mark.parametrize(
     ("option", "bad", "named"),
     [
-        ("--rows", "0", "rows=0"),
-        ("--eta", "nan", "eta=nan"),
-        ("--eta", "-1", "eta=-1"),
-        ("--samples", "0", "samples=0"),
-        ("--rounds", "0", "rounds=0"),
-        ("--delta", "1", "delta=1"),
-        ("--delta", "inf", "delta=inf"),
+        ("--rows", "0", "rows = 0"),
+        ("--eta", "nan", "eta = nan"),
+        ("--eta", "-1", "eta = -1"),
+        ("--samples", "0", "samples = 0"),
+        ("--rounds", "0", "rounds = 0"),
+        ("--delta", "1", "delta = 1"),
+        ("--delta", "inf", "delta = inf"),
         ("--neighbours", "swap", "'swap'"),
     ],
 )

@@ -53,13 +53,13 @@ def test_events_are_values() -> None:
 @pytest.mark.parametrize(
     ("draws", "ranges", "named"),
     [
-        ([-1], [0.1], "samples=-1"),
-        ([1.5], [0.1], "samples=1.5"),
-        ([math.nan], [0.1], "samples=nan"),
-        ([math.inf], [0.1], "samples=inf"),
-        ([1], [math.nan], "range=nan"),
-        ([1], [math.inf], "range=inf"),
-        ([1], [-0.1], "range=-0.1"),
+        ([-1], [0.1], "samples = -1"),
+        ([1.5], [0.1], "samples = 1.5"),
+        ([math.nan], [0.1], "samples = nan"),
+        ([math.inf], [0.1], "samples = inf"),
+        ([1], [math.nan], "range = nan"),
+        ([1], [math.inf], "range = inf"),
+        ([1], [-0.1], "range = -0.1"),
         ([1, 2], [0.1], "shape"),
     ],
 )
@@ -70,16 +70,16 @@ def test_bad_events_are_named(draws: list[float], ranges: list[float], named: st
 
 @pytest.mark.parametrize("eta", [0.0, -1.0, math.nan, math.inf])
 def test_a_bad_eta_is_named(eta: float) -> None:
-    with pytest.raises(ParameterError, match=f"eta={eta:g}"):
+    with pytest.raises(ParameterError, match=f"eta = {eta:g}"):
         record_player_temperatures(eta, 3)
 
 
 @pytest.mark.parametrize("rounds", [0, -1, 2.5])
 def test_bad_rounds_are_named(rounds: float) -> None:
-    with pytest.raises(ParameterError, match=f"rounds={rounds:g}"):
+    with pytest.raises(ParameterError, match=f"rounds = {rounds:g}"):
         record_player_temperatures(1.0, rounds)  # type: ignore[arg-type]
 
 
 def test_one_eta_per_round() -> None:
-    with pytest.raises(ParameterError, match="got 2 for rounds=3"):
+    with pytest.raises(ParameterError, match="2 values of eta for rounds = 3"):
         record_player_temperatures([1.0, 2.0], 3)

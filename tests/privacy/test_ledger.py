@@ -86,7 +86,7 @@ def test_an_id_cannot_be_used_for_something_else(ledger: Ledger) -> None:
         ledger.reserve("a", RUN, neighbours=UNIT)
     with pytest.raises(LedgerError, match="no release b"):
         ledger.spend("b")
-    with pytest.raises(ParameterError, match="release=''"):
+    with pytest.raises(ParameterError, match="release = ''"):
         ledger.reserve("", RUN, neighbours=UNIT)
 
 
@@ -123,7 +123,7 @@ def test_files_that_are_no_ledger(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["epsilon", "delta"])
 def test_a_bad_budget_is_named_and_leaves_no_file(tmp_path: Path, name: str, bad: float) -> None:
     values = {"epsilon": 1.0, "delta": 1e-6, name: bad}
-    with pytest.raises(ParameterError, match=f"{name}={bad:g}"):
+    with pytest.raises(ParameterError, match=f"{name} = {bad:g}"):
         Ledger.create(tmp_path / "bad.db", **values)
     assert not (tmp_path / "bad.db").exists()
 

@@ -270,17 +270,17 @@ def test_a_group_of_records_moves_counts_as_often_as_it_is_large() -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_a_bad_scale_or_sensitivity_is_named(bad: float) -> None:
-    with pytest.raises(ParameterError, match="sigma="):
+    with pytest.raises(ParameterError, match="sigma ="):
         MeasurementEvent.gaussian(bad)
-    with pytest.raises(ParameterError, match="scale="):
+    with pytest.raises(ParameterError, match="scale ="):
         MeasurementEvent.laplace(bad)
-    with pytest.raises(ParameterError, match="l2="):
+    with pytest.raises(ParameterError, match="l2 ="):
         MeasurementEvent(Noise.GAUSSIAN, 1.0, 1.0, bad)
 
 
 @pytest.mark.parametrize("after", [(), (0, 0), (4,), (-1,)])
 def test_a_bad_place_is_named(after: tuple[int, ...]) -> None:
-    with pytest.raises(ParameterError, match="after="):
+    with pytest.raises(ParameterError, match="after ="):
         Events(DRAWS.draws, DRAWS.ranges, (MeasurementEvent.gaussian(1.0),), after)
 
 
@@ -330,9 +330,9 @@ def test_the_whole_budget_in_rho_is_the_largest_that_fits(epsilon: float, delta:
 
 
 def test_shares_that_cannot_be_met_are_named() -> None:
-    with pytest.raises(ParameterError, match="share=0"):
+    with pytest.raises(ParameterError, match="share = 0"):
         sigma_for(1.0, 1.0, 0.0)
-    with pytest.raises(ParameterError, match=r"share=1\.5"):
+    with pytest.raises(ParameterError, match=r"share = 1\.5"):
         scale_for(1.0, 1.0, 1.5)
     with pytest.raises(ParameterError, match="2\\^40"):
         sigma_for(1e-200, 1.0)
@@ -409,7 +409,7 @@ def test_a_ledger_of_laplace_noise_has_both_totals(tmp_path: Path) -> None:
 
 
 def test_a_charge_is_a_number() -> None:
-    with pytest.raises(ParameterError, match="pure=nan"):
+    with pytest.raises(ParameterError, match="pure = nan"):
         Charge(0.0, math.nan)
     with pytest.raises(ParameterError, match="mu_squared"):
         Charge(math.inf, 0.0)

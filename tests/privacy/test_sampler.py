@@ -162,7 +162,7 @@ def test_no_draws() -> None:
 
 @pytest.mark.parametrize("samples", [-1, 1.5, float("nan")])
 def test_bad_samples_are_named(samples: float) -> None:
-    with pytest.raises(ParameterError, match="samples="):
+    with pytest.raises(ParameterError, match="samples ="):
         draw(Shard(3), samples, SystemSource())  # type: ignore[arg-type]
 
 

@@ -125,10 +125,10 @@ def test_uniform_below_takes_any_integer() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.5])
 def test_a_bad_seed_is_named(seed: float) -> None:
-    with pytest.raises(ParameterError, match=f"seed={seed:g}"):
+    with pytest.raises(ParameterError, match=f"seed = {seed:g}"):
         SeededSource(seed)  # type: ignore[arg-type]
 
 
 def test_a_bad_bound_is_named() -> None:
-    with pytest.raises(ParameterError, match="bound=0"):
+    with pytest.raises(ParameterError, match="bound = 0"):
         uniform_below(SystemSource(), 0)

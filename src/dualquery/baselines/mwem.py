@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.checks import one_of, positive, probability, whole
 from dualquery.base.errors import ParameterError
 from dualquery.baselines.baseline import SEEDED, Cost, Floats
 from dualquery.baselines.noise import discrete_laplace, rational_scale
 from dualquery.baselines.universe import MEMORY, OnUniverse, require_memory
-from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.neighbours import Neighbours, rounding_charge
 from dualquery.privacy.sampler import draw
 from dualquery.privacy.shards import Shard
@@ -51,10 +51,8 @@ class Settings:
     def __post_init__(self) -> None:
         whole("rounds", self.rounds)
         whole("passes", self.passes, least=0)
-        if self.output not in OUTPUTS:
-            raise ParameterError(f"output = {self.output!r}; expected one of {', '.join(OUTPUTS)}")
-        if not 0.0 < self.share < 1.0:
-            raise ParameterError(f"expected 0 < share={self.share:g} < 1")
+        one_of("output", self.output, OUTPUTS)
+        probability("share", self.share)
 
 
 IMPROVED = Settings(passes=20, output="last", repeats=False)

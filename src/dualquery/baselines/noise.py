@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dualquery.privacy._checks import positive
+from dualquery.base.checks import positive
 from dualquery.privacy.sources import RandomSource, uniform_below
 
 GRID = 2**20

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.checks import positive
 from dualquery.base.errors import QueryError
 from dualquery.baselines.baseline import FLOATING, Cost, Floats
-from dualquery.privacy._checks import positive
 from dualquery.privacy.accountants import zcdp
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events

@@ -26,10 +26,10 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """The parameters a release would use and what it would cost, from public quantities only."""
+    from dualquery.base.checks import whole
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DEFAULT_K, DEFAULT_QUERIES, DualQuery
     from dualquery.game.plan import estimate
-    from dualquery.privacy._checks import whole
     from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import figure, finite, weak_promises
     from dualquery.workloads.generators import check_k

@@ -21,7 +21,7 @@ def privacy(
     as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
 ) -> None:
     """What a run costs: its ε by every accountant. Reads no data."""
-    from dualquery.privacy._checks import positive, whole
+    from dualquery.base.checks import positive, whole
     from dualquery.privacy.events import Events, record_player_temperatures
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.privacy.rounding import rounded_up

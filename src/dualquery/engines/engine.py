@@ -6,6 +6,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from dualquery.base.checks import one_of
 from dualquery.base.errors import ParameterError, UnavailableError
 from dualquery.game.query_player import QueryPlayer
 from dualquery.rows.encoding import OutOfDomain
@@ -56,8 +57,7 @@ def open_engine(name: str = "local", scheduler: str | None = None) -> Engine:
 
 def check_engine(name: str, scheduler: str | None) -> None:
     """Refuse a choice that cannot be served, before any work is done."""
-    if name not in NAMES:
-        raise ParameterError(f"engine = {name!r}; expected one of {', '.join(NAMES)}")
+    one_of("engine", name, NAMES)
     if name == "local" and scheduler is not None:
         raise ParameterError(f"scheduler = {scheduler!r} needs engine dask")
     if name == "dask":

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
 from dualquery.model.schedule import extent
-from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.calibration import (
     MOST_ROUNDS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import whole
 from dualquery.domain.schema import Schema
 from dualquery.model.stack import Stack
 from dualquery.model.training import Ascent, Parameters
@@ -39,8 +39,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         for name in ("components", "round_steps", "most_passes"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"expected {name}={getattr(self, name)} >= 1")
+            whole(name, getattr(self, name))
 
     @classmethod
     def for_schema(cls, schema: Schema) -> Schedule:

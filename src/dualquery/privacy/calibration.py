@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualquery.base.checks import not_negative, positive, probability, whole
 from dualquery.base.errors import ParameterError
-from dualquery.privacy._checks import not_negative, positive, probability, whole
 from dualquery.privacy.accountants import DEFAULT_ACCOUNTANT, get_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
@@ -102,8 +102,7 @@ def calibrate(
         shape = np.arange(_two_or_more(rounds), dtype=np.float64)
         return RecordPlan(rounds, samples, largest_scale(budget, shape, whole("samples", samples)))
     raise ParameterError(
-        f"expected two of rounds, samples and eta, got rounds={rounds}, samples={samples}, "
-        f"eta={eta}"
+        f"rounds = {rounds}, samples = {samples}, eta = {eta}; expected exactly two of them"
     )
 
 
@@ -151,7 +150,9 @@ def largest_scale(budget: Budget, shape: ArrayLike, draws: ArrayLike) -> float:
     ramp = np.atleast_1d(np.asarray(shape, dtype=np.float64))
     _some_round_costs(ramp)
     if not np.any(budget.events(ramp, draws).costly[0]):
-        raise ParameterError("expected draws in some round of positive temperature, got none")
+        raise ParameterError(
+            "no round of positive temperature has draws; expected draws in one or more of them"
+        )
 
     def fits(scale: float) -> bool:
         with np.errstate(over="ignore"):
@@ -195,7 +196,7 @@ def _two_or_more(rounds: int) -> int:
 
 def _some_round_costs(temperatures: NDArray[np.float64]) -> None:
     if not np.any(temperatures > 0.0):
-        raise ParameterError("expected a positive temperature in some round, got none")
+        raise ParameterError("every temperature is 0; expected one or more above 0")
 
 
 def too_small(budget: Budget, events: Events, what: str) -> ParameterError:

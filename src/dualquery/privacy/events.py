@@ -15,8 +15,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualquery.base.checks import not_negative, positive, refusal, whole
 from dualquery.base.errors import ParameterError
-from dualquery.privacy._checks import positive, whole
 from dualquery.privacy.neighbours import Neighbours
 
 _ROUNDED_UP = 1.0 + 1e-12
@@ -127,21 +127,21 @@ class Events:
         ranges = np.array(self.ranges, dtype=np.float64, ndmin=1)
         if ranges.ndim != 1 or draws.shape != ranges.shape:
             raise ParameterError(
-                f"expected one number of draws per range, got draws of shape {draws.shape} "
-                f"and ranges of shape {ranges.shape}"
+                f"draws of shape {draws.shape} and ranges of shape {ranges.shape}; "
+                "expected one number of draws per range"
             )
         bad = ~(np.isfinite(ranges) & (ranges >= 0.0))
         if np.any(bad):
-            raise ParameterError(f"expected range={ranges[bad][0]} to be finite and >= 0")
+            not_negative("range", ranges[bad][0])
         after = tuple(whole("after", place, least=0) for place in self.after)
         measurements = tuple(self.measurements)
         if len(after) != len(measurements) or list(after) != sorted(after):
             raise ParameterError(
-                f"expected one place per measurement, in order, got {len(measurements)} "
-                f"measurements after={after}"
+                f"{len(measurements)} measurements and after = {after}; expected one place per "
+                "measurement, in order"
             )
         if after and after[-1] > draws.size:
-            raise ParameterError(f"expected after={after[-1]} of {draws.size} rounds of draws")
+            raise refusal("after", after[-1], f"at most {draws.size}, the rounds of draws")
         object.__setattr__(self, "measurements", measurements)
         object.__setattr__(self, "after", after)
         draws.flags.writeable = False
@@ -275,14 +275,16 @@ def record_player_temperatures(eta: ArrayLike, rounds: int | None = None) -> NDA
     rates = np.atleast_1d(np.asarray(eta, dtype=np.float64))
     bad = ~(np.isfinite(rates) & (rates > 0.0))
     if np.any(bad):
-        raise ParameterError(f"expected eta={rates[bad][0]:g} to be finite and > 0")
+        positive("eta", rates[bad][0])
     if rounds is None:
         rounds = rates.size
     rounds = whole("rounds", rounds)
     if rates.size == 1:
         return float(rates[0]) * np.arange(rounds, dtype=np.float64)
     if rates.size != rounds:
-        raise ParameterError(f"expected one eta per round, got {rates.size} for rounds={rounds}")
+        raise ParameterError(
+            f"{rates.size} values of eta for rounds = {rounds}; expected one per round"
+        )
     return np.concatenate([[0.0], np.cumsum(rates[:-1])])
 
 
@@ -301,7 +303,7 @@ def _whole_numbers(values: ArrayLike) -> NDArray[np.int64]:
         numbers = array.astype(np.float64)
         bad = ~(np.isfinite(numbers) & (numbers == np.floor(numbers)))
         if np.any(bad):
-            raise ParameterError(f"expected samples={numbers[bad][0]} to be a whole number")
+            whole("samples", numbers[bad][0], least=0)
     if np.any(array < 0):
-        raise ParameterError(f"expected samples={array[array < 0][0]} >= 0")
+        whole("samples", array[array < 0][0], least=0)
     return array.astype(np.int64)

@@ -26,8 +26,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dualquery.base.errors import DualQueryError, ParameterError
-from dualquery.privacy._checks import not_negative, positive, probability
+from dualquery.base.checks import not_negative, positive, probability, refusal
+from dualquery.base.errors import DualQueryError
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu
 from dualquery.privacy.accountants.protocol import GUARD, NotCoveredError
@@ -244,7 +244,7 @@ class Ledger:
         """
         charge = Charge.of(events)
         if not release:
-            raise ParameterError(f"expected release={release!r} to be a non-empty id")
+            raise refusal("release", release, "an id that is not empty")
         if not private:
             raise LedgerError(f"release {release} is seeded: NOT PRIVATE, no ledger can count it")
         with self._open(write=True) as connection:

@@ -12,8 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualquery.base.errors import ParameterError
-from dualquery.privacy._checks import whole
+from dualquery.base.checks import choice, not_negative, whole
 
 ROUNDING_CHARGE = 2.0**-36
 """Added to the range of every draw that costs anything: computed weights are not the ideal ones."""
@@ -41,11 +40,7 @@ class Neighbours(StrEnum):
     @classmethod
     def parse(cls, name: str) -> Neighbours:
         """The member of that name, or an error that lists the names."""
-        try:
-            return cls(name)
-        except ValueError:
-            known = ", ".join(member.value for member in cls)
-            raise ParameterError(f"unknown neighbours={name!r}; expected one of {known}") from None
+        return choice("neighbours", name, cls)
 
     @property
     def table_l1(self) -> float:
@@ -68,10 +63,9 @@ class Neighbours(StrEnum):
         """
         rows = whole("rows", rows)
         beta = np.asarray(temperatures, dtype=np.float64)
-        if not np.all(np.isfinite(beta)):
-            raise ParameterError(f"expected temperature={_first(beta, ~np.isfinite(beta))} finite")
-        if np.any(beta < 0.0):
-            raise ParameterError(f"expected temperature={_first(beta, beta < 0.0)} >= 0")
+        bad = ~(np.isfinite(beta) & (beta >= 0.0))
+        if np.any(bad):
+            not_negative("temperature", np.atleast_1d(beta)[np.atleast_1d(bad)][0])
         factor = 2.0 if self is Neighbours.REPLACE_ONE else 1.0
         return factor * beta / rows
 
@@ -92,7 +86,3 @@ def rounding_charge(temperatures: ArrayLike) -> NDArray[np.float64]:
     """
     beta = np.asarray(temperatures, dtype=np.float64)
     return ROUNDING_CHARGE * np.maximum(1.0, beta / COVERED_TEMPERATURE)
-
-
-def _first(values: NDArray[np.float64], where: NDArray[np.bool_]) -> float:
-    return float(np.atleast_1d(values)[np.atleast_1d(where)][0])

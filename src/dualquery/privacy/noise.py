@@ -18,8 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.base.errors import ParameterError
-from dualquery.privacy._checks import positive, whole
+from dualquery.base.checks import positive, refusal, whole
 from dualquery.privacy.sources import RandomSource
 
 SMALLEST_SIGMA = 2.0**-10
@@ -61,7 +60,7 @@ def rounded_gaussian(
 
     mantissa, shift = _mantissa_and_shift(sigma)
     if digit_bits not in (1, 2, 4, 8, 16, 32):
-        raise ParameterError(f"expected digit_bits={digit_bits} to be 1, 2, 4, 8, 16 or 32")
+        raise refusal("digit_bits", digit_bits, "1, 2, 4, 8, 16 or 32")
 
     def fill(
         words: NDArray[np.uint64], at: int, out: NDArray[np.int64], done: int
@@ -110,9 +109,10 @@ def exact_scale(scale: float | Fraction) -> Fraction:
         and b.numerator <= LARGEST_NUMERATOR
         and b.denominator <= LARGEST_DENOMINATOR
     ):
-        raise ParameterError(
-            f"expected scale={float(b):g} to be at least 2^-10, with a numerator of at most 2^53 "
-            "and a denominator below 2^63"
+        raise refusal(
+            "scale",
+            float(b),
+            "2^-10 or more, a fraction with a numerator up to 2^53 and a denominator below 2^63",
         )
     return b
 
@@ -121,7 +121,7 @@ def check_sigma(sigma: float) -> float:
     """The σ, if it is one that noise can be drawn for."""
     sigma = positive("sigma", sigma)
     if not SMALLEST_SIGMA <= sigma <= LARGEST_SIGMA:
-        raise ParameterError(f"expected sigma={sigma:g} between 2^-10 and 2^40")
+        raise refusal("sigma", sigma, "2^-10 to 2^40")
     return sigma
 
 

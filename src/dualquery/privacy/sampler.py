@@ -13,7 +13,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy._checks import whole
+from dualquery.base.checks import whole
 from dualquery.privacy.shards import MANTISSA_BITS, Actions
 from dualquery.privacy.sources import RandomSource, uniform_bits
 

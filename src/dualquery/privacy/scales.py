@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from dualquery.base.checks import positive, refusal
 from dualquery.base.errors import ParameterError
-from dualquery.privacy._checks import positive
 from dualquery.privacy.noise import LARGEST_NUMERATOR, LARGEST_SIGMA, SMALLEST_SCALE, SMALLEST_SIGMA
 
 
@@ -61,5 +61,5 @@ def _smallest(guess: float, enough: Callable[[Fraction], bool]) -> float:
 
 def _share(share: float) -> Fraction:
     if not 0.0 < share <= 1.0:
-        raise ParameterError(f"expected 0 < share={share:g} <= 1")
+        raise refusal("share", share, "a number above 0 and up to 1")
     return Fraction(share)

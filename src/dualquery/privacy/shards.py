@@ -22,9 +22,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dualquery.base.checks import not_negative, whole
 from dualquery.base.errors import ParameterError
 from dualquery.base.threads import over_ranges
-from dualquery.privacy._checks import not_negative, whole
 from dualquery.privacy._weights import BUCKETS, CLIP
 
 MANTISSA_BITS = 53
@@ -118,7 +118,7 @@ class Shard:
         for name, array in (("counts", counts), ("answers", answers)):
             if array.shape != self.exponents.shape:
                 raise ParameterError(
-                    f"expected {self._queries} {name}, got an array of shape {array.shape}"
+                    f"{name} of shape {array.shape}; expected one per query, {self._queries}"
                 )
 
         def piece(first: int, last: int) -> None:
@@ -145,7 +145,7 @@ class Shard:
         over_ranges(piece, self._queries, grain=1 << 16)
         top = float(np.max(tops))
         if not math.isfinite(top):
-            raise ParameterError(f"expected finite exponents, got {top}: check the answers")
+            raise ParameterError(f"an exponent is {top}; expected finite answers")
         return top
 
     def tally(self, largest: float) -> NDArray[np.int64]:
@@ -200,7 +200,10 @@ def _checked_offsets(offsets: NDArray[np.float64] | None, queries: int) -> NDArr
     if offsets is None:
         return np.zeros(queries)
     if offsets.shape != (queries,) or not np.all(np.abs(offsets) <= LARGEST_OFFSET):
-        raise ParameterError(f"expected {queries} offsets within ±{LARGEST_OFFSET:g}")
+        raise ParameterError(
+            f"offsets of shape {offsets.shape}; expected one per query, {queries}, "
+            f"each within ±{LARGEST_OFFSET:g}"
+        )
     return np.ascontiguousarray(offsets, dtype=np.float64)
 
 
@@ -209,7 +212,7 @@ class Shards:
 
     def __init__(self, parts: Sequence[Actions]) -> None:
         if not parts:
-            raise ParameterError("expected at least one shard")
+            raise ParameterError("there is no shard; expected one or more")
         self.parts = list(parts)
         self._totals = np.zeros((len(self.parts), BUCKETS), dtype=np.int64)
 

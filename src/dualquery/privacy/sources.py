@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dualquery.privacy._checks import whole
+from dualquery.base.checks import whole
 
 
 class RandomSource(Protocol):

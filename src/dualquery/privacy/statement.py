@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dualquery.base.checks import probability, whole
 from dualquery.base.errors import ParameterError
-from dualquery.privacy._checks import probability, whole
 from dualquery.privacy.accountants import (
     ACCOUNTANTS,
     DEFAULT_ACCOUNTANT,

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import probability
 from dualquery.game.transcript import Transcript
 from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size
 from dualquery.workloads.workload import Workload
@@ -17,8 +17,7 @@ CONFIDENCE = 0.05
 
 def check_alpha(alpha: float) -> None:
     """Refuse an accuracy that cannot be certified, before any work is done."""
-    if not 0.0 < alpha < 1.0:
-        raise ParameterError(f"certify = {alpha:g}; expected an accuracy between 0 and 1")
+    probability("certify", alpha)
 
 
 def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import ParameterError, QueryError, ReleaseError
+from dualquery.base.checks import whole
+from dualquery.base.errors import QueryError, ReleaseError
 from dualquery.domain.language import parse
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
@@ -170,8 +171,7 @@ class Published:
         self, rows: int, generator: np.random.Generator, where: str | Query | None = None
     ) -> npt.NDArray[np.int32]:
         """Synthetic rows as codes."""
-        if rows < 1:
-            raise ParameterError(f"rows = {rows}; expected at least 1")
+        rows = whole("rows", rows)
         condition = parse(where, self.schema) if isinstance(where, str) else where
         if condition is not None:
             self._refuse_unknown(Workload.of([condition], self.schema))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import whole
 from dualquery.domain.free import Free
 from dualquery.game.fitting import fit_transcript
 from dualquery.game.rehearsal import rehearse
@@ -35,13 +35,9 @@ def refitted(
     played = Schedule(**release.parameters["training"])
     wanted = played
     if components is not None:
-        if components < 1:
-            raise ParameterError(f"components = {components}; expected at least 1")
         wanted = replace(wanted, components=components)
     if steps is not None:
-        if steps < 0:
-            raise ParameterError(f"steps = {steps}; expected 0 or more")
-        wanted = replace(wanted, final_steps=steps)
+        wanted = replace(wanted, final_steps=whole("steps", steps, least=0))
     model = fit_transcript(
         release.actions,
         release.transcript,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import choice
 
 MOST_NAMES = 10
 """Attributes that a message names one by one."""
@@ -24,10 +24,7 @@ class Unknown(StrEnum):
     @classmethod
     def parse(cls, name: str) -> Unknown:
         """The member of that name, or an error that lists the names."""
-        try:
-            return cls(name)
-        except ValueError:
-            raise ParameterError(f"unknown = {name!r}; expected one of {', '.join(cls)}") from None
+        return choice("unknown", name, cls)
 
 
 def listed(names: Sequence[str]) -> str:

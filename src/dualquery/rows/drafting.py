@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dualquery.base.errors import ParameterError, SchemaError
+from dualquery.base.checks import whole
+from dualquery.base.errors import SchemaError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.rows.arrow import ArrowTable
@@ -31,8 +32,7 @@ HEADER = (
 
 def draft_schema(source: str | Path | Any, bins: int = 10) -> Schema:
     """Guess an attribute for every column of a table; a release takes it once it is reviewed."""
-    if bins < 1:
-        raise ParameterError(f"bins = {bins}; expected at least 1")
+    bins = whole("bins", bins)
     table = open_table(source)
     if isinstance(table, OnesTable):
         return Schema(tuple(Attribute.binary(f"x{i}") for i in range(table.width)), draft=True)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dualquery.base.errors import ParameterError, TableError
+from dualquery.base.checks import choice
+from dualquery.base.errors import TableError
 from dualquery.domain.attributes import Attribute
 
 Codes = npt.NDArray[np.int32]
@@ -31,12 +32,7 @@ class OutOfDomain(StrEnum):
     @classmethod
     def parse(cls, name: str) -> OutOfDomain:
         """The treatment of that name, or an error that lists the names."""
-        try:
-            return cls(name)
-        except ValueError:
-            raise ParameterError(
-                f"out_of_domain = {name!r}; expected one of {', '.join(cls)}"
-            ) from None
+        return choice("out_of_domain", name, cls)
 
 
 def encode_column(

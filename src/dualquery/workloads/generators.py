@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.checks import refusal, whole
 from dualquery.base.errors import ParameterError, QueryError
 from dualquery.base.ragged import offsets
 from dualquery.domain.language import parse_lines
@@ -26,8 +27,7 @@ def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int
     a workload says nothing about the data. Repeats are possible, as in the paper.
     """
     check_k(schema, k)
-    if count < 1:
-        raise ParameterError(f"queries = {count}; expected at least 1")
+    whole("queries", count)
     generator = np.random.default_rng(seed)
     attributes = _distinct(generator, len(schema), k, count)
     bits = schema.bit_counts.astype(np.int64)
@@ -218,5 +218,5 @@ def read_workload(path: str | Path, schema: Schema) -> Workload:
 def check_k(schema: Schema, k: int) -> int:
     """The number of attributes of a marginal, if the schema has that many."""
     if not 1 <= k <= len(schema):
-        raise ParameterError(f"k = {k}; expected 1 to {len(schema)}, the number of attributes")
+        raise refusal("k", k, f"1 to {len(schema)}, the number of attributes")
     return k

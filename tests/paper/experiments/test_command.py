@@ -46,11 +46,14 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
     [
         (("figure-9",), "unknown experiment 'figure-9'"),
         (("accuracy", "--dataset", "iris"), "unknown data set 'iris'"),
-        (("accuracy", "--runs", "0"), "expected runs=0 >= 1"),
+        (("accuracy", "--runs", "0"), "runs = 0; expected 1 or more"),
         (("accuracy", "--series", "zeros", "--series", "magic", "--quick"), "no series 'magic'"),
         (("accuracy", "--dataset", "ratings", "--series", "valid"), "nothing to do"),
-        (("accuracy", "--epsilon", "-1", "--series", "zeros"), "a finite epsilon=-1 > 0"),
-        (("accuracy", "--epsilon", "nan"), "a finite epsilon=nan > 0"),
+        (
+            ("accuracy", "--epsilon", "-1", "--series", "zeros"),
+            "epsilon = -1; expected a number above 0",
+        ),
+        (("accuracy", "--epsilon", "nan"), "epsilon = nan; expected a finite number"),
         (("attributes", "--dataset", "adult"), "makes its own tables: leave out dataset"),
         (("attributes", "--data", "adult.csv.gz"), "makes its own tables: leave out data"),
         (("mwem", "--dataset", "kdd99"), "unknown data set 'kdd99'; experiment 'mwem' has adult"),

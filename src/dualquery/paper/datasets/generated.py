@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.checks import whole
 from dualquery.base.errors import ParameterError
 from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
@@ -30,10 +31,8 @@ class GeneratedTable:
     """
 
     def __init__(self, rows: int, width: int, seed: int) -> None:
-        if rows < 1 or width < 1:
-            raise ParameterError(f"rows = {rows}, width = {width}; expected at least 1")
-        self.rows = rows
-        self.width = width
+        self.rows = whole("rows", rows)
+        self.width = whole("width", width)
         self.seed = seed
 
     @property

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError, TableError
 from dualquery.paper.experiments.bench import Bench
 from dualquery.paper.experiments.series import DATA_FREE, LABELS, Game, Progress, Spend, run
@@ -32,11 +32,10 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, value in (("runs", self.runs), ("queries", self.queries)):
-            if value is not None and value < 1:
-                raise ParameterError(f"expected {name}={value} >= 1")
+            if value is not None:
+                whole(name, value)
         for epsilon in self.epsilon or ():
-            if not (math.isfinite(epsilon) and epsilon > 0.0):
-                raise ParameterError(f"expected a finite epsilon={epsilon:g} > 0")
+            positive("epsilon", epsilon)
 
     def runs_or(self, full: int) -> int:
         return self.runs or (1 if self.quick else full)
@@ -71,7 +70,7 @@ class Task:
         bench = self.bench()
         for name, found in bench.key.items():
             if found != self.key[name]:
-                raise TableError(f"expected {name}={self.key[name]} in the table, found {found}")
+                raise TableError(f"the table has {name} = {found}; expected {self.key[name]}")
         seed = int(str(self.key["run"]))
         outcome = run(self.series, bench, self.spend, self.game, seed, progress)
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import ModuleType
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import one_of
 from dualquery.privacy.accountants import advanced, gaussian, per_round, pure, zcdp
 from dualquery.privacy.accountants.protocol import Accountant, NotCoveredError
 from dualquery.privacy.events import Events
@@ -28,11 +28,7 @@ ACCOUNTANTS: dict[str, Accountant] = {
 
 def get_accountant(name: str) -> Accountant:
     """The accountant of that name, or an error that lists the names."""
-    try:
-        return ACCOUNTANTS[name]
-    except KeyError:
-        known = ", ".join(ACCOUNTANTS)
-        raise ParameterError(f"unknown accountant={name!r}; expected one of {known}") from None
+    return ACCOUNTANTS[one_of("accountant", name, ACCOUNTANTS)]
 
 
 def epsilon_by_accountant(events: Events, delta: float) -> dict[str, float]:

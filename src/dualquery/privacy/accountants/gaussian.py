@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dualquery.privacy._checks import not_negative, positive, probability
+from dualquery.base.checks import not_negative, positive, probability
 from dualquery.privacy.accountants.protocol import GUARD
 from dualquery.privacy.events import Events
 

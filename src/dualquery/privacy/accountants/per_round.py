@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dualquery.privacy._checks import not_negative, probability
+from dualquery.base.checks import not_negative, probability
 from dualquery.privacy.accountants.advanced import invert
 from dualquery.privacy.accountants.protocol import GUARD, steps_of_pure_privacy
 from dualquery.privacy.events import Events

@@ -33,7 +33,7 @@ def steps_of_pure_privacy(
     costs = np.array([event.pure for event in events.measurements])
     if not np.all(np.isfinite(costs)):
         raise NotCoveredError(
-            f"accountant={accountant!r} does not cover Gaussian noise; expected gaussian or zcdp"
+            f"accountant = {accountant!r} does not cover Gaussian noise; expected gaussian or zcdp"
         )
     return np.append(draws, np.ones(costs.size)), np.append(ranges, costs)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualquery.privacy._checks import not_negative
+from dualquery.base.checks import not_negative
 from dualquery.privacy.accountants.protocol import GUARD, steps_of_pure_privacy
 from dualquery.privacy.events import Events
 
