@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 import dualquery as dq
-from dualquery.evaluation.figures import evaluate
 
 # 1. What the columns can hold, from public knowledge: never read off the table.
 SCHEMA = dq.Schema(
@@ -93,7 +92,7 @@ def main(folder: Path, rows: int = 20_000, queries: int = 20_000) -> None:
     print(f"page: {folder / 'census' / 'report.html'}")
 
     # 6. The error. NOT PRIVATE: for the curator alone, were the table a real one.
-    result = evaluate(release, table)
+    result = dq.evaluate(release, table)
     print(f"max error {result.errors.max_error:.4f}, average {result.errors.average_error:.5f}")
     for name, errors in result.baselines.items():
         print(f"  {name}: {errors.max_error:.4f}, {errors.average_error:.5f}")

@@ -14,8 +14,6 @@ import numpy as np
 from scipy import sparse
 
 import dualquery as dq
-from dualquery.domain.query import Literal, Query
-from dualquery.evaluation.figures import evaluate
 
 
 def invent(people: int, films: int, seed: int = 0) -> sparse.csr_matrix:
@@ -40,9 +38,10 @@ def popular_pairs(schema: dq.Schema, popular: int, count: int, seed: int = 1) ->
     random = np.random.default_rng(seed)
     pairs = {tuple(sorted(random.choice(popular, 2, replace=False))) for _ in range(count)}
     both = [
-        Query("conjunction", tuple(Literal(int(f), (1,)) for f in pair)) for pair in sorted(pairs)
+        dq.Query("conjunction", tuple(dq.Literal(int(f), (1,)) for f in pair))
+        for pair in sorted(pairs)
     ]
-    alone = [Query("conjunction", (Literal(film, (1,)),)) for film in range(popular)]
+    alone = [dq.Query("conjunction", (dq.Literal(film, (1,)),)) for film in range(popular)]
     return dq.Workload.of(both + alone, schema)
 
 
@@ -70,7 +69,7 @@ def main(folder: Path, people: int = 10_000, films: int = 2_000) -> None:
     synthetic = release.sample(100)[:, :200]
     print(f"100 synthetic people as a sparse matrix: {synthetic.shape}, {synthetic.nnz} ratings")
 
-    result = evaluate(release, ratings)  # NOT PRIVATE: for the curator alone
+    result = dq.evaluate(release, ratings)  # NOT PRIVATE: for the curator alone
     print(f"max error {result.errors.max_error:.4f}, average {result.errors.average_error:.5f}")
     assert result.errors.average_error < result.baselines["zeros"].average_error
 

@@ -5,6 +5,9 @@ schema = dq.Schema.load("schema.toml")
 synth = dq.DualQuery(epsilon=1.0, delta=1e-6).fit(frame, schema=schema)
 synth.answer("sex=Female & age>=50")
 synth.sample(10_000)
+
+The names below are the public ones; docs/reference/python.md documents each of them, and
+docs/develop/stability.md says what is promised. Everything inside the rooms is internal.
 """
 
 from __future__ import annotations
@@ -15,14 +18,33 @@ from typing import TYPE_CHECKING, Any
 from dualquery.version import __version__
 
 if TYPE_CHECKING:
-    from dualquery.base.errors import DualQueryError
+    from dualquery.base.errors import (
+        DualQueryError,
+        EngineError,
+        ParameterError,
+        QueryError,
+        ReleaseError,
+        SchemaError,
+        TableError,
+        UnavailableError,
+    )
     from dualquery.domain.attributes import Attribute
     from dualquery.domain.language import parse
     from dualquery.domain.printing import format_query
-    from dualquery.domain.query import Query
+    from dualquery.domain.query import Literal, Query
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
+    from dualquery.evaluation.figures import Evaluation, evaluate
+    from dualquery.oracles.oracle import Oracle, Response, respond
+    from dualquery.oracles.problem import Problem
+    from dualquery.oracles.registry import oracle
+    from dualquery.privacy.accountants import epsilon_by_accountant
+    from dualquery.privacy.accountants.protocol import Accountant, NotCoveredError
+    from dualquery.privacy.events import Events, MeasurementEvent
+    from dualquery.privacy.ledger import BudgetExceededError, LedgerError
+    from dualquery.privacy.statement import PrivacyStatement
     from dualquery.release.release import Release, load
+    from dualquery.rows.drafting import draft_schema
     from dualquery.workloads.generators import (
         all_marginals,
         parities,
@@ -33,55 +55,99 @@ if TYPE_CHECKING:
     )
     from dualquery.workloads.workload import Workload
 
-# Loaded when first used: `import dualquery` costs nothing, and numba and the solvers
-# are paid for by those who play.
+# A name is loaded when it is first used. So `import dualquery` costs nothing, and only those who
+# play wait for numba and the solvers.
 _HOMES = {
-    "Attribute": ("dualquery.domain.attributes", "Attribute"),
-    "DualQuery": ("dualquery.estimator", "DualQuery"),
-    "DualQueryError": ("dualquery.base.errors", "DualQueryError"),
-    "Query": ("dualquery.domain.query", "Query"),
-    "Release": ("dualquery.release.release", "Release"),
-    "Schema": ("dualquery.domain.schema", "Schema"),
-    "Workload": ("dualquery.workloads.workload", "Workload"),
-    "all_marginals": ("dualquery.workloads.generators", "all_marginals"),
-    "format_query": ("dualquery.domain.printing", "format_query"),
-    "load": ("dualquery.release.release", "load"),
-    "parities": ("dualquery.workloads.generators", "parities"),
-    "parse": ("dualquery.domain.language", "parse"),
-    "random_marginals": ("dualquery.workloads.generators", "random_marginals"),
-    "ranges": ("dualquery.workloads.generators", "ranges"),
-    "read_workload": ("dualquery.workloads.generators", "read_workload"),
-    "thresholds": ("dualquery.workloads.generators", "thresholds"),
+    "dualquery.base.errors": (
+        "DualQueryError",
+        "EngineError",
+        "ParameterError",
+        "QueryError",
+        "ReleaseError",
+        "SchemaError",
+        "TableError",
+        "UnavailableError",
+    ),
+    "dualquery.domain.attributes": ("Attribute",),
+    "dualquery.domain.language": ("parse",),
+    "dualquery.domain.printing": ("format_query",),
+    "dualquery.domain.query": ("Literal", "Query"),
+    "dualquery.domain.schema": ("Schema",),
+    "dualquery.estimator": ("DualQuery",),
+    "dualquery.evaluation.figures": ("Evaluation", "evaluate"),
+    "dualquery.oracles.oracle": ("Oracle", "Response", "respond"),
+    "dualquery.oracles.problem": ("Problem",),
+    "dualquery.oracles.registry": ("oracle",),
+    "dualquery.privacy.accountants": ("epsilon_by_accountant",),
+    "dualquery.privacy.accountants.protocol": ("Accountant", "NotCoveredError"),
+    "dualquery.privacy.events": ("Events", "MeasurementEvent"),
+    "dualquery.privacy.ledger": ("BudgetExceededError", "LedgerError"),
+    "dualquery.privacy.statement": ("PrivacyStatement",),
+    "dualquery.release.release": ("Release", "load"),
+    "dualquery.rows.drafting": ("draft_schema",),
+    "dualquery.workloads.generators": (
+        "all_marginals",
+        "parities",
+        "random_marginals",
+        "ranges",
+        "read_workload",
+        "thresholds",
+    ),
+    "dualquery.workloads.workload": ("Workload",),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'dualquery' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__"])
+    return sorted(__all__)
 
 
 __all__ = [
+    "Accountant",
     "Attribute",
+    "BudgetExceededError",
     "DualQuery",
     "DualQueryError",
+    "EngineError",
+    "Evaluation",
+    "Events",
+    "LedgerError",
+    "Literal",
+    "MeasurementEvent",
+    "NotCoveredError",
+    "Oracle",
+    "ParameterError",
+    "PrivacyStatement",
+    "Problem",
     "Query",
+    "QueryError",
     "Release",
+    "ReleaseError",
+    "Response",
     "Schema",
+    "SchemaError",
+    "TableError",
+    "UnavailableError",
     "Workload",
     "__version__",
     "all_marginals",
+    "draft_schema",
+    "epsilon_by_accountant",
+    "evaluate",
     "format_query",
     "load",
+    "oracle",
     "parities",
     "parse",
     "random_marginals",
     "ranges",
     "read_workload",
+    "respond",
     "thresholds",
 ]

@@ -156,3 +156,19 @@ def test_a_stamped_file_in_an_old_private_release_is_refused(tmp_path: Path) -> 
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ReleaseError, match="not of one release"):
         dq.load(out)
+
+
+def test_fields_that_a_reader_does_not_know_are_left_aside(kept: Kept, out: Path) -> None:
+    path = out / "release.json"
+    before = dq.load(out)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for part in (content, content["privacy"], content["parameters"]):
+        part["later"] = {"more": 1}
+    if "digest" in content:
+        content["digest"] = directory.content_digest(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert dq.load(out).privacy == before.privacy
+
+
+def test_a_release_is_shown_in_one_line(out: Path) -> None:
+    assert repr(dq.load(out)).startswith("<Release of 12 queries on 3 attributes, ε = ")

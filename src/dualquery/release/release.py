@@ -9,7 +9,7 @@ from dualquery.release.directory import read_published, write_release
 from dualquery.release.published import Published
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)  # a release is shown as `Published` shows it
 class Release(Published):
     """The published outcome of a run.
 
