@@ -42,13 +42,13 @@ def run(folder: Path, script: str = SCRIPT, **more: str) -> list[str]:
 
 
 def test_a_constant_of_another_file_is_seen(copy: Path) -> None:
-    """`CLIP` stands in shards.py; the kernel that reads it stands in _kernels.py."""
+    """`CLIP` stands in _weights.py; the kernel that reads it stands in _kernels.py."""
     first, where = run(copy)
     assert run(copy)[0] == first
-    shards = copy / "dualquery" / "privacy" / "shards.py"
-    text = shards.read_text(encoding="utf-8")
+    weights = copy / "dualquery" / "privacy" / "_weights.py"
+    text = weights.read_text(encoding="utf-8")
     assert "\nCLIP = -600.0\n" in text
-    shards.write_text(text.replace("\nCLIP = -600.0\n", "\nCLIP = -100.0\n"), encoding="utf-8")
+    weights.write_text(text.replace("\nCLIP = -600.0\n", "\nCLIP = -100.0\n"), encoding="utf-8")
     second, elsewhere = run(copy)
     assert second != first
     assert elsewhere != where
@@ -58,14 +58,22 @@ def test_a_constant_of_another_file_is_seen(copy: Path) -> None:
 
 def test_the_sources_are_all_that_kernels_are_made_from() -> None:
     found = {path.relative_to(PACKAGE).as_posix() for path in _compile.sources()}
-    assert "privacy/shards.py" in found
-    assert "base/checks.py" in found  # imported by what is imported
+    assert "privacy/_weights.py" in found
+    assert "oracles/core.py" in found
     assert {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*_kernels.py")} <= found
     for path in PACKAGE.rglob("*.py"):  # and nobody goes past it
         text = path.read_text(encoding="utf-8")
-        if path.name != "_compile.py":
+        if path.name != "compile.py":
             assert "numba.njit" not in text, path
             assert "numba import njit" not in text, path
+
+
+def test_what_an_imported_source_imports_is_a_source_too(copy: Path) -> None:
+    weights = copy / "dualquery" / "privacy" / "_weights.py"
+    with weights.open("a", encoding="utf-8") as file:
+        file.write("\nfrom dualquery.base.checks import positive\n")
+    script = "from dualquery.base import compile as c; print(*[p.name for p in c.sources()])"
+    assert {"checks.py", "errors.py"} <= set(run(copy, script)[0].split())
 
 
 def test_a_users_own_cache_is_kept_to_and_old_ones_go(copy: Path, tmp_path: Path) -> None:
@@ -76,7 +84,7 @@ def test_a_users_own_cache_is_kept_to_and_old_ones_go(copy: Path, tmp_path: Path
         os.utime(old, (age, age))
     (home / "other").mkdir()
     script = (
-        "import numba; from dualquery import _compile as c; print(c.cache_directory());"
+        "import numba; from dualquery.base import compile as c; print(c.cache_directory());"
         "print(numba.config.CACHE_DIR)"
     )
     where, left = run(copy, script, NUMBA_CACHE_DIR=str(home))

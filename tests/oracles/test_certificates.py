@@ -59,9 +59,9 @@ def test_each_condition_is_needed() -> None:
     unknown = theorem(alpha, gaps=[None] + [0.0] * (rounds - 1))
     assert unknown.alpha is None
     assert unknown.error_bound == math.inf
-    with pytest.raises(ParameterError, match="a gap for each of"):
+    with pytest.raises(ParameterError, match="expected one gap per round"):
         theorem(alpha, gaps=[0.0])
-    with pytest.raises(ParameterError, match="alpha=2"):
+    with pytest.raises(ParameterError, match="alpha = 2"):
         accuracy_guarantee(
             alpha=2, beta=0.1, rounds=1, samples=1, eta=1, queries=1, log_universe=1, gaps=[0]
         )

@@ -100,13 +100,15 @@ def test_broken_candidates_are_mended_or_passed_over() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("annealing", {"runs": 0}, "runs=0"),
-        ("annealing", {"sweeps": 0}, "sweeps=0"),
-        ("annealing", {"agree": 0}, "agree=0"),
-        ("annealing", {"unanimous": 0}, "unanimous=0"),
-        ("annealing", {"cold": 2.0}, "cold=2.0"),
-        ("highs", {"time_limit": -1}, "time_limit=-1"),
-        ("highs", {"gap": 1}, "gap=1"),
+        ("annealing", {"runs": 0}, "runs = 0"),
+        ("annealing", {"sweeps": 0}, "sweeps = 0"),
+        ("annealing", {"agree": 0}, "agree = 0"),
+        ("annealing", {"unanimous": 0}, "unanimous = 0"),
+        ("annealing", {"cold": 2.0}, "cold = 2"),
+        ("highs", {"time_limit": -1}, "time_limit = -1"),
+        ("highs", {"gap": 1}, "gap = 1"),
+        ("highs-paper", {"time_limit": -1}, "time_limit = -1"),
+        ("highs-paper", {"gap": 1}, "gap = 1"),
     ],
 )
 def test_bad_settings_are_named(name: str, settings: dict, message: str) -> None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import refusal, whole
 from dualquery.oracles.compile import compile_core
 from dualquery.oracles.core import Core, Int32, Part, Schedule, Search, decode, encode
 from dualquery.oracles.oracle import Found, Record, TimedOracle
@@ -54,10 +54,10 @@ class Annealing(TimedOracle):
     def __post_init__(self) -> None:
         for name in ("runs", "agree", "unanimous", "sweeps"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ParameterError(f"Expected {name}={value} >= 1")
+            if value is not None:
+                whole(name, value)
         if not 0 < self.cold <= self.hot:
-            raise ParameterError(f"Expected 0 < cold={self.cold} <= hot={self.hot}")
+            raise refusal("cold", self.cold, f"a number above 0 and up to hot = {self.hot:g}")
 
     def schedule(self, slots: int, enough: int) -> Schedule:
         """How a part with that many slots is annealed; a value of `enough` cannot be beaten."""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dualquery.base.checks import positive, probability, whole
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
 from dualquery.oracles.oracle import Response
@@ -91,15 +92,13 @@ def accuracy_guarantee(
         log_universe: log|X|, see `log_universe_size`.
         gaps: the gap of each round, or None where it is unknown.
     """
-    for name, value in (("alpha", alpha), ("beta", beta)):
-        if not 0 < value < 1:
-            raise ParameterError(f"Expected 0 < {name}={value} < 1")
+    probability("alpha", alpha)
+    probability("beta", beta)
+    for name, value in (("rounds", rounds), ("samples", samples), ("queries", queries)):
+        whole(name, value)
+    positive("eta", eta)
     if len(gaps) != rounds:
-        raise ParameterError(f"Expected a gap for each of {rounds} rounds, found {len(gaps)}")
-    if rounds < 1 or samples < 1 or queries < 1 or not eta > 0:
-        raise ParameterError(
-            f"Expected rounds={rounds}, samples={samples}, queries={queries} >= 1 and eta={eta} > 0"
-        )
+        raise ParameterError(f"{len(gaps)} gaps of {rounds} rounds; expected one gap per round")
     known = [math.inf if gap is None else gap for gap in gaps]
     mean_gap, largest_gap = math.fsum(known) / rounds, max(known)
     log_queries = math.log(2 * queries)

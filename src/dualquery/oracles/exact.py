@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import refusal
 from dualquery.oracles import milp
 from dualquery.oracles.annealing import Annealing, anneal_parts
 from dualquery.oracles.core import Core, Int32, Part, Search, decode
@@ -19,6 +19,14 @@ from dualquery.oracles.solver import Solution, Solver
 
 SLACK = 1e-6
 """Values are whole numbers, so a bound this much above one still proves it."""
+
+
+def check_limits(time_limit: float, gap: float) -> None:
+    """Refuse limits that no solver can keep; a time limit may be infinite."""
+    if not time_limit >= 0:
+        raise refusal("time_limit", time_limit, "0 or more seconds")
+    if not 0 <= gap < 1:
+        raise refusal("gap", gap, "0 or more, and below 1")
 
 
 @dataclass(frozen=True)
@@ -38,10 +46,7 @@ class ExactOracle(TimedOracle):
     annealing: Annealing = field(default_factory=Annealing)
 
     def __post_init__(self) -> None:
-        if not self.time_limit >= 0:
-            raise ParameterError(f"Expected time_limit={self.time_limit} >= 0")
-        if not 0 <= self.gap < 1:
-            raise ParameterError(f"Expected 0 <= gap={self.gap} < 1")
+        check_limits(self.time_limit, self.gap)
 
     def solver(self) -> Solver:
         """The solver for the parts that annealing and relaxation leave open."""

@@ -11,7 +11,7 @@ import numpy as np
 from dualquery.oracles import milp
 from dualquery.oracles.compile import compile_core
 from dualquery.oracles.core import Part, decode
-from dualquery.oracles.exact import ExactOracle, describe_failure
+from dualquery.oracles.exact import ExactOracle, check_limits, describe_failure
 from dualquery.oracles.oracle import Found, Record, TimedOracle
 from dualquery.oracles.problem import Problem
 from dualquery.oracles.program import paper_form
@@ -39,6 +39,9 @@ class HighsPaper(TimedOracle):
     gap: float = 0.0
 
     label: ClassVar[str] = "highs-paper"
+
+    def __post_init__(self) -> None:
+        check_limits(self.time_limit, self.gap)
 
     def find(
         self, problem: Problem, warm_starts: Sequence[Record], generator: np.random.Generator

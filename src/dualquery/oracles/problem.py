@@ -57,15 +57,16 @@ class Problem:
         sides = np.asarray(signs, dtype=np.int64)
         if drawn.shape != sides.shape or drawn.ndim != 1:
             raise ParameterError(
-                f"Expected one sign per drawn query, found {drawn.shape} and {sides.shape}"
+                f"queries of shape {drawn.shape} and signs of shape {sides.shape}; "
+                "expected one sign per drawn query"
             )
         if len(drawn) and not 0 <= drawn.min() <= drawn.max() < len(workload):
             raise ParameterError(
-                f"Expected queries from 0 to {len(workload) - 1}, "
-                f"found {drawn.min()} and {drawn.max()}"
+                f"drawn queries from {drawn.min()} to {drawn.max()}; "
+                f"expected 0 to {len(workload) - 1}"
             )
         if len(sides) and not np.array_equal(np.abs(sides), np.ones_like(sides)):
-            raise ParameterError("Expected signs of -1 or 1")
+            raise ParameterError("a sign is neither -1 nor 1; expected one of them")
         distinct = _compile_kernels.collect(np.sort(2 * drawn + (sides > 0)))
         asked = _compile_kernels.gather(
             distinct.queries, workload.start, workload.terms, len(workload.literals)

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from dualquery.base.checks import one_of
 from dualquery.base.errors import ParameterError, UnavailableError
 from dualquery.oracles.oracle import Oracle
 
@@ -21,7 +22,6 @@ class Registered:
 
     name: str
     where: str
-    summary: str
     exact: bool = False
     package: str | None = None
     extra: str | None = None
@@ -38,25 +38,14 @@ class Registered:
 
 
 ORACLES: tuple[Registered, ...] = (
-    Registered("annealing", "annealing:Annealing", "simulated annealing on valid records"),
-    Registered("portfolio", "portfolio:Portfolio", "annealing, relaxation, then an exact search"),
-    Registered("highs", "highs:Highs", "integer program in tight form on HiGHS", exact=True),
-    Registered(
-        "highs-paper", "highs:HighsPaper", "the paper's integer programs on HiGHS", exact=True
-    ),
-    Registered(
-        "cpsat",
-        "cpsat:CpSat",
-        "integer program on OR-Tools' CP-SAT",
-        exact=True,
-        package="ortools",
-        extra="cpsat",
-    ),
-    Registered(
-        "gurobi", "gurobi:Gurobi", "integer program on Gurobi", exact=True, package="gurobipy"
-    ),
-    Registered("cplex", "cplex:Cplex", "integer program on CPLEX", exact=True, package="cplex"),
-    Registered("exhaustive", "exhaustive:Exhaustive", "tries every record; for tests", exact=True),
+    Registered("annealing", "annealing:Annealing"),
+    Registered("portfolio", "portfolio:Portfolio"),
+    Registered("highs", "highs:Highs", exact=True),
+    Registered("highs-paper", "highs:HighsPaper", exact=True),
+    Registered("cpsat", "cpsat:CpSat", exact=True, package="ortools", extra="cpsat"),
+    Registered("gurobi", "gurobi:Gurobi", exact=True, package="gurobipy"),
+    Registered("cplex", "cplex:Cplex", exact=True, package="cplex"),
+    Registered("exhaustive", "exhaustive:Exhaustive", exact=True),
 )
 
 _BY_NAME = {each.name: each for each in ORACLES}
@@ -69,12 +58,7 @@ def names() -> tuple[str, ...]:
 
 def registered(name: str) -> Registered:
     """What is known about one oracle."""
-    try:
-        return _BY_NAME[name]
-    except KeyError:
-        raise ParameterError(
-            f"Expected oracle to be one of {', '.join(_BY_NAME)}, found {name!r}"
-        ) from None
+    return _BY_NAME[one_of("oracle", name, _BY_NAME)]
 
 
 def available() -> tuple[str, ...]:
