@@ -17,9 +17,9 @@ from dualquery.domain.language import parse
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
+from dualquery.release.page.components import RecordComponents, components_of
 from dualquery.release.page.payload import describe, payload
 from dualquery.release.page.render import render_page
-from dualquery.release.page.source import RecordSource, source_of
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.workload import Workload
 from tests.release.page.releases import (
@@ -115,7 +115,7 @@ def test_codes_of_any_width_reach_the_page(browser) -> None:
     release = made_release(chosen, 5)
     records = release.records.copy()
     records[0], records[1] = chosen.sizes - 1, 0
-    source = RecordSource(chosen, records)
+    components = RecordComponents(chosen, records)
     browser.get("about:blank")
     script = (resources.files("dualquery.release.page") / "assets" / "model.js").read_text("utf-8")
     found = browser.execute_script(
@@ -123,7 +123,7 @@ def test_codes_of_any_width_reach_the_page(browser) -> None:
         + """
         const model = new dualquery.Model(arguments[0]);
         return arguments[1].map((query) => model.answer(query));""",
-        payload(release, source),
+        payload(release, components),
         [
             {"kind": "conjunction", "literals": [{"attribute": a, "codes": [c], "negated": False}]}
             for a in range(len(sizes))
@@ -354,7 +354,7 @@ def test_the_interval_is_the_release_s_own(open_page, schema: Schema) -> None:
 
 def test_no_interval_is_shown_unless_the_release_states_one(open_page, schema: Schema) -> None:
     release = made_release(schema)
-    assert payload(release, source_of(release))["uncertainty"] is None
+    assert payload(release, components_of(release))["uncertainty"] is None
     browser = open_page(render_page(release))
     assert "no interval" in by_id(browser, "answer-interval").text
 

@@ -88,7 +88,7 @@ def error_table(result: Evaluation) -> Table:
     table.add_column("answers from")
     table.add_column("max error", justify="right")
     table.add_column("average error", justify="right")
-    rows = [(f"this release ({result.source})", result.errors), *result.baselines.items()]
-    for name, errors in rows:
-        table.add_row(name, f"{errors.max_error:.4f}", f"{errors.average_error:.5f}")
+    rows = [(f"this release ({result.source})", result.distance), *result.baselines.items()]
+    for name, distance in rows:
+        table.add_row(name, f"{distance.max_error:.4f}", f"{distance.average_error:.5f}")
     return table

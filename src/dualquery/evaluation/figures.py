@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,39 +20,46 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Errors:
-    """Error of one set of answers against the truth."""
+class Distance:
+    """How far one set of answers is from the truth: the largest and the average difference."""
 
     max_error: float
     average_error: float
 
     @classmethod
-    def of(cls, answers: Floats, truth: Floats) -> Errors:
-        distance = np.abs(answers - truth)
-        return cls(float(distance.max()), float(distance.mean()))
+    def of(cls, answers: Floats, truth: Floats) -> Distance:
+        """Over all queries of a workload."""
+        apart = np.abs(answers - truth)
+        return cls(float(apart.max()), float(apart.mean()))
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How far a release and the baselines are from the private answers."""
+    """How far a release and the baselines are from the private answers.
+
+    Attributes:
+        workload: the queries.
+        truth: their answers on the private table.
+        released: their answers by the release.
+        source: what the release answers from, `model` or `records`.
+        distance: of the released answers from the truth.
+        baselines: the same for each baseline, by name.
+    """
 
     workload: Workload
     truth: Floats
     released: Floats
     source: str
-    errors: Errors
-    baselines: dict[str, Errors]
+    distance: Distance
+    baselines: dict[str, Distance]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
         return {
             "queries": len(self.workload),
-            "max_error": self.errors.max_error,
-            "average_error": self.errors.average_error,
+            **asdict(self.distance),
             "source": self.source,
-            "baselines": {
-                name: {"max_error": e.max_error, "average_error": e.average_error}
-                for name, e in self.baselines.items()
-            },
+            "baselines": {name: asdict(distance) for name, distance in self.baselines.items()},
             "private": False,
         }
 
@@ -67,16 +74,22 @@ def evaluate(
 
     Guarantee: none. The result depends on every private row and must not be published.
     The independent baseline spends the same (ε, δ) as the release, so that the comparison is fair.
+
+    Args:
+        release: what was published.
+        table: the private table, as `fit` takes it.
+        workload: the queries to compare; without one, those of the release.
+        out_of_domain: what to do with a cell outside its domain: "refuse", "clamp" or "missing".
     """
     treatment = OutOfDomain.parse(out_of_domain)
-    source = open_table(table)
-    schema = source.bind(release.schema)
+    opened = open_table(table)
+    schema = opened.bind(release.schema)
     asked = release.workload if workload is None else workload
-    answers = count_rows(source, asked, treatment)
+    answers = count_rows(opened, asked, treatment)
     truth = answers.counts / answers.rows
     released = release.answers(workload, unknown="default")
     independent = Independent.fit(
-        source,
+        opened,
         schema,
         epsilon=release.privacy.epsilon,
         delta=release.privacy.delta,
@@ -89,6 +102,6 @@ def evaluate(
         truth,
         released,
         release.source,
-        Errors.of(released, truth),
-        {b.name: Errors.of(b.answers(asked), truth) for b in (Zeros(), Uniform(), independent)},
+        Distance.of(released, truth),
+        {b.name: Distance.of(b.answers(asked), truth) for b in (Zeros(), Uniform(), independent)},
     )

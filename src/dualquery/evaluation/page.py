@@ -1,4 +1,4 @@
-"""The curator's page about one evaluation. NOT PRIVATE: everything on it is computed from rows."""
+"""The curator's page about one evaluation. NOT PRIVATE: all of it is computed from private rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from dualquery.release.page.render import asset
 
 NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION"
 WORST = 25
+"""Queries in the table of the worst."""
+
 CELLS = 96
-"""Squares along one side of the scatter: half a million points are shown as a density."""
+"""Squares along one side of the scatter plot, which shows half a million queries as a density."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -85,18 +87,18 @@ def _table(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
 
 
 def _baselines(result: Evaluation) -> str:
-    entries = [(f"this release ({result.source})", result.errors), *result.baselines.items()]
+    entries = [(f"this release ({result.source})", result.distance), *result.baselines.items()]
     return _table(
         ["answers from", "max error", "average error"],
         [
-            [escape(name), f"{errors.max_error:.4f}", f"{errors.average_error:.5f}"]
-            for name, errors in entries
+            [escape(name), f"{distance.max_error:.4f}", f"{distance.average_error:.5f}"]
+            for name, distance in entries
         ],
     )
 
 
 def _scatter(result: Evaluation) -> str:
-    """A square is the darker the more queries fall into it; rings mark the worst."""
+    """A density: the more queries fall into a square, the darker it is. Rings mark the worst."""
     axes = Axes((0.0, 1.0), (0.0, 1.0), width=560, height=520)
     counts, _, _ = np.histogram2d(
         result.truth, result.released, bins=CELLS, range=((0.0, 1.0), (0.0, 1.0))
@@ -176,5 +178,5 @@ def _worst(result: Evaluation) -> str:
 
 
 def _order(result: Evaluation) -> npt.NDArray[np.int64]:
-    """Queries from the largest error down; ties as they stand in the workload."""
+    """Queries by falling error; ties in the order of the workload."""
     return np.argsort(-np.abs(result.released - result.truth), kind="stable")

@@ -12,10 +12,10 @@ import pytest
 from dualquery.base.errors import ParameterError
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.domain.schema import Schema
-from dualquery.evaluation.figures import Errors
+from dualquery.evaluation.figures import Distance
 from dualquery.paper.experiments import NAMES, page
 from dualquery.paper.experiments.attributes import MOST, WIDTHS, samples_for
-from dualquery.paper.experiments.bench import Bench, Source, biased, narrow, source
+from dualquery.paper.experiments.bench import Bench, NamedTable, biased, named_table, narrow
 from dualquery.paper.experiments.experiment import (
     Claim,
     Experiment,
@@ -38,7 +38,7 @@ def quiet(stage: str, done: int, total: int) -> None: ...
 
 @pytest.fixture(scope="module")
 def bench(rows: pa.Table, schema: Schema) -> Bench:
-    return Bench.of(Source("survey", rows, schema), 200)
+    return Bench.of(NamedTable("survey", rows, schema), 200)
 
 
 def toy(bench: Bench, made: list[str]) -> Experiment:
@@ -59,7 +59,7 @@ def toy(bench: Bench, made: list[str]) -> Experiment:
                 spends,
                 {"": Game(2.0, 20)},
                 options.runs_or(2),
-                bench.key,
+                bench.shape,
                 counted,
             )
 
@@ -153,7 +153,7 @@ def test_seeded_series_repeat_and_differ_by_seed(bench: Bench) -> None:
 def test_the_package_s_own_players(name: str, bench: Bench) -> None:
     outcome = run(name, bench, Spend(1.0, 1e-3, "gaussian"), Game(2.0, 20), 0, quiet)
     assert outcome.answers.shape == (200,)
-    zeros = Errors.of(Zeros().answers(bench.workload), bench.truth)
+    zeros = Distance.of(Zeros().answers(bench.workload), bench.truth)
     assert outcome.cells(bench.truth)["average_error"] < zeros.average_error
 
 
@@ -211,7 +211,7 @@ def test_gains_are_ratios_of_means_within_an_experiment() -> None:
 def test_the_committed_page_is_that_of_the_committed_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = Path(__file__).parents[2] / "docs" / "results"
+    stored = Path(__file__).parents[3] / "docs" / "results"
     for path in (*stored.glob("*.csv"), stored / page.MACHINE):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     monkeypatch.setattr(page, "write_figures", lambda *_: [])
@@ -220,7 +220,7 @@ def test_the_committed_page_is_that_of_the_committed_runs(
 
 
 def test_every_run_of_every_experiment_is_committed() -> None:
-    stored = Path(__file__).parents[2] / "docs" / "results"
+    stored = Path(__file__).parents[3] / "docs" / "results"
     for name in NAMES:
         store = Store(stored / f"{name}.csv")
         assert all(task.key in store for task in load(name).tasks(Options())), name
@@ -325,8 +325,8 @@ def test_fixed_rounds_are_stored_with_what_they_cost() -> None:
 
 def test_baselines_on_biased_data() -> None:
     made = Bench.of(biased(20_000, 1_000), 20_000)
-    zeros = Errors.of(Zeros().answers(made.workload), made.truth)
-    uniform = Errors.of(Uniform().answers(made.workload), made.truth)
+    zeros = Distance.of(Zeros().answers(made.workload), made.truth)
+    uniform = Distance.of(Uniform().answers(made.workload), made.truth)
     assert abs(zeros.average_error - 7 / 32) <= 0.01
     assert abs(uniform.average_error - 0.110) <= 0.005
     assert zeros.max_error > 0.98
@@ -338,14 +338,14 @@ def test_a_narrow_view_counts_the_same_bits(rows: pa.Table, schema: Schema) -> N
     from dualquery.rows.opening import open_table
     from dualquery.rows.packed import PackedRows
 
-    wide = Source("survey", EncodedTable(rows, schema), schema)
+    wide = NamedTable("survey", EncodedTable(rows, schema), schema)
     bits = (("sex", "Male"), ("grade", "low"), ("grade", "high"), ("work class", "Private"))
     for kind in ("marginals", "parities"):
         made = narrow(wide, bits, 60, kind)
         assert made.is_binary
         assert len(made.workload) == 60
         assert made.workload.is_parity.all() == (kind == "parities")
-        table = open_table(made.source.table)
+        table = open_table(made.data.table)
         packed = PackedRows.pack(table, made.workload.schema, made.workload.literals)
         np.testing.assert_array_equal(
             count_packed(packed, made.workload).counts, made.answers.counts
@@ -357,7 +357,7 @@ def test_a_narrow_view_counts_the_same_bits(rows: pa.Table, schema: Schema) -> N
 
 def test_unknown_data_sets_are_refused() -> None:
     with pytest.raises(ParameterError, match="expected one of adult, kdd99, ratings, netflix"):
-        source("iris")
+        named_table("iris")
 
 
 # With the paper's data
@@ -367,18 +367,18 @@ def test_unknown_data_sets_are_refused() -> None:
 def test_zeros_on_the_paper_s_data(name: str, average: float) -> None:
     if not (DATA / f"{name}.csv.gz").is_file():
         pytest.skip(f"needs {name}.csv.gz (set DUALQUERY_DATA to its folder)")
-    made = Bench.of(source(name, DATA), 200_000)
-    errors = Errors.of(Zeros().answers(made.workload), made.truth)
+    made = Bench.of(named_table(name, DATA), 200_000)
+    errors = Distance.of(Zeros().answers(made.workload), made.truth)
     assert abs(errors.average_error - average) <= 0.003
     assert errors.max_error > 0.999
 
 
 @pytest.mark.slow
 def test_the_paper_s_algorithm_on_adult(adult_file: Path) -> None:
-    made = Bench.of(source("adult", adult_file), 500_000)
+    made = Bench.of(named_table("adult", adult_file), 500_000)
     runs = {
         accountant: [
-            Errors.of(
+            Distance.of(
                 run(
                     "game", made, Spend(1.0, 1e-3, accountant), Game(2.0, 1000), seed, quiet
                 ).answers,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from dualquery.paper.experiments.bench import Bench, Latest, source
+from dualquery.paper.experiments.bench import Bench, Latest
 from dualquery.paper.experiments.experiment import (
     DELTA,
     Claim,
@@ -27,21 +28,11 @@ ROUNDS = {"adult": 16, "kdd99": 99}
 
 
 def tasks(options: Options) -> Iterator[Task]:
-    latest = Latest()
+    latest: Latest[Bench] = Latest()
     queries = options.queries_or(QUERIES, QUICK_QUERIES)
     for name in options.datasets_or(("adult",), ("adult",)):
-
-        def bench(name: str = name) -> Bench:
-            made: Bench = latest(
-                name,
-                lambda: Bench.of(
-                    source(name, options.data, download=options.download, quick=options.quick),
-                    queries,
-                ),
-            )
-            return made
-
-        shape = {**shape_of(name, options.quick), "queries": queries, "kind": "marginals"}
+        bench = partial(latest, name, partial(options.bench, name, queries))
+        shape = shape_of(name, queries, options.quick)
         for epsilon in options.epsilons_or(EPSILONS, (1.0,)):
             for accountant in ACCOUNTANTS:
                 spend = Spend(epsilon, DELTA, accountant)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from dualquery.paper.experiments.bench import Bench, Latest, source
+from dualquery.paper.experiments.bench import Bench, Latest
 from dualquery.paper.experiments.experiment import (
     DELTA,
     Claim,
@@ -31,21 +32,11 @@ ZEROS = {"adult": 1.0, "kdd99": 1.0, "ratings": 0.51}
 
 
 def tasks(options: Options) -> Iterator[Task]:
-    latest = Latest()
+    latest: Latest[Bench] = Latest()
     queries = options.queries_or(QUERIES, QUICK_QUERIES)
     for name in options.datasets_or(("adult", "kdd99", "ratings"), ("adult",)):
-
-        def bench(name: str = name) -> Bench:
-            made: Bench = latest(
-                name,
-                lambda: Bench.of(
-                    source(name, options.data, download=options.download, quick=options.quick),
-                    queries,
-                ),
-            )
-            return made
-
-        shape = {**shape_of(name, options.quick), "queries": queries, "kind": "marginals"}
+        bench = partial(latest, name, partial(options.bench, name, queries))
+        shape = shape_of(name, queries, options.quick)
         game = Game(ETA, SAMPLES.get(name, 1000))
         series = [s for s in SERIES if not (s == "valid" and name in ("ratings", "netflix"))]
         epsilons = options.epsilons_or(EPSILONS, (1.0,))

@@ -15,7 +15,16 @@ from dualquery.paper.experiments.experiment import (
     tasks_by_epsilon,
 )
 from dualquery.paper.experiments.series import BASELINES, Game
-from dualquery.paper.experiments.store import Row, fastest, mean, of_workload, where, with_queries
+from dualquery.paper.experiments.shapes import Shape
+from dualquery.paper.experiments.store import (
+    Row,
+    distinct,
+    fastest,
+    mean,
+    of_workload,
+    where,
+    with_queries,
+)
 
 WIDTHS = (50, 200, 1_000, 4_000, 16_000, 64_000, 256_000, 512_000)
 QUICK_WIDTHS = (50, 1_000)
@@ -36,22 +45,15 @@ def samples_for(width: int) -> int:
 
 
 def tasks(options: Options) -> Iterator[Task]:
-    latest = Latest()
+    latest: Latest[Bench] = Latest()
     queries = options.queries_or(QUERIES, QUICK_QUERIES)
     rows = QUICK_ROWS if options.quick else ROWS
     for width in QUICK_WIDTHS if options.quick else WIDTHS:
 
         def bench(width: int = width) -> Bench:
-            made: Bench = latest(width, lambda: Bench.of(biased(rows, width), queries))
-            return made
+            return latest(width, lambda: Bench.of(biased(rows, width), queries))
 
-        shape = {
-            "dataset": "biased",
-            "table_rows": rows,
-            "bits": width,
-            "queries": queries,
-            "kind": "marginals",
-        }
+        shape = Shape("biased", rows, width, queries)
         game = Game(ETA, samples_for(width))
         epsilons = options.epsilons_or((1.0,), (1.0,))
         yield from tasks_by_epsilon(
@@ -114,8 +116,8 @@ def _baselines(zeros: Sequence[Row], uniform: Sequence[Row]) -> list[Claim]:
 
 
 def _algorithm(paper: Sequence[Row]) -> list[Claim]:
-    errors = {w: mean(where(paper, bits=w), "average_error") for w in _widths(paper)}
-    seconds = {w: fastest(where(paper, bits=w)) for w in _widths(paper)}
+    errors = {w: mean(where(paper, bits=w), "average_error") for w in distinct(paper, "bits")}
+    seconds = {w: fastest(where(paper, bits=w)) for w in distinct(paper, "bits")}
     overall = sum(errors.values()) / len(errors)
     nearest = min(errors, key=lambda width: abs(errors[width] - 0.08))
     widest = max(errors)
@@ -158,7 +160,7 @@ def _ahead(rows: Sequence[Row]) -> list[Claim]:
     """Whether the algorithm beats both data-free tables at every width, in both errors."""
     names = ("paper", "zeros", "uniform")
     worst: dict[str, list[float]] = {"max_error": [], "average_error": []}
-    for width in _widths(rows):
+    for width in distinct(rows, "bits"):
         found = [where(rows, bits=width, series=name) for name in names]
         if all(found):
             for column, ratios in worst.items():
@@ -177,16 +179,12 @@ def _ahead(rows: Sequence[Row]) -> list[Claim]:
     ]
 
 
-def _widths(rows: Sequence[Row]) -> list[int]:
-    return sorted({int(row["bits"]) for row in rows})
-
-
 EXPERIMENT = Experiment(
     "attributes",
     "Error and time against the number of attributes",
     "Biased synthetic data, 100,000 rows, η = 0.4, s from 200 (50 attributes) to 50,000 "
     "(512,000), ε = 1, δ = 0.001. The attributes are independent, so that independent marginals "
-    "are the truth but for their noise.",
+    "are the truth, except for their noise.",
     tasks,
     panels,
     claims,

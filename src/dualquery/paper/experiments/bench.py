@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from dualquery.baselines.baseline import Floats
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.paper.experiments.binarised import binarised, binarised_workload, is_binary
-from dualquery.paper.experiments.shapes import size_of
+from dualquery.paper.experiments.shapes import MARGINALS, Shape, size_of
 from dualquery.rows.counting import count_packed
 from dualquery.rows.opening import open_table
 from dualquery.rows.packed import PackedRows
@@ -25,14 +25,23 @@ from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.workload import Literals, Workload
 
+Made = TypeVar("Made")
+
 K = 3
 """The arity of the paper's queries."""
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """A table by name. `free` is what the paper gives attributes that no drawn query mentions:
-    0 where the data are sparse, a coin where they are not."""
+class NamedTable:
+    """A table of the experiments.
+
+    Attributes:
+        name: what results call it.
+        table: the rows, as anything that `open_table` takes.
+        schema: its attributes.
+        free: the value that the paper gives attributes which no drawn query names. It is 0 where
+            the data are sparse, and a coin toss where they are not.
+    """
 
     name: str
     table: Any
@@ -40,56 +49,63 @@ class Source:
     free: str = "zero"
 
 
-def source(
+def named_table(
     name: str, data: Path | None = None, *, download: bool = False, quick: bool = False
-) -> Source:
-    """A data set of the experiments by name."""
+) -> NamedTable:
+    """A data set of the experiments by name.
+
+    Args:
+        name: the data set.
+        data: its file or folder; None searches the usual places.
+        download: whether to fetch a file that is in none of them.
+        quick: whether a generated table has the small size of a quick run.
+    """
     from dualquery.paper.datasets import RatingsTable, catalogue
 
     if name in catalogue.DATA_SETS:
         table, schema = catalogue.load(name, data, download=download)
-        return Source(name, table, schema)
+        return NamedTable(name, table, schema)
     if name == "ratings":
         ratings = RatingsTable(*size_of(name, quick))
-        return Source(name, ratings, ratings.schema)
+        return NamedTable(name, ratings, ratings.schema)
     if name == "netflix":
         matrix, schema = catalogue.load_netflix(data)
-        return Source(name, matrix, schema)
+        return NamedTable(name, matrix, schema)
     known = ", ".join([*catalogue.DATA_SETS, "ratings", "netflix"])
     raise ParameterError(f"unknown data set {name!r}; expected one of {known}")
 
 
-def biased(rows: int, width: int, seed: int = 0) -> Source:
+def biased(rows: int, width: int, seed: int = 0) -> NamedTable:
     """The paper's synthetic table."""
     from dualquery.paper.datasets import BiasedTable
 
     table = BiasedTable(rows, width, seed)
-    return Source("biased", table, table.schema, free="random")
+    return NamedTable("biased", table, table.schema, free="random")
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
     """One workload on one table, counted once."""
 
-    source: Source
-    kind: str
+    data: NamedTable
+    kind: str  # "marginals" or "parities"
     workload: Workload
     answers: Counted
     counting_seconds: float
 
     @classmethod
-    def of(cls, source: Source, queries: int, seed: int = 0) -> Bench:
+    def of(cls, data: NamedTable, queries: int, seed: int = 0) -> Bench:
         """Random 3-way marginals, as in the paper."""
-        workload = random_marginals(source.schema, min(K, len(source.schema)), queries, seed)
-        return cls.count(source, "marginals", workload)
+        workload = random_marginals(data.schema, min(K, len(data.schema)), queries, seed)
+        return cls.count(data, MARGINALS, workload)
 
     @classmethod
-    def count(cls, source: Source, kind: str, workload: Workload) -> Bench:
-        table = open_table(source.table)
-        packed = PackedRows.pack(table, source.schema, workload.literals)
+    def count(cls, data: NamedTable, kind: str, workload: Workload) -> Bench:
+        table = open_table(data.table)
+        packed = PackedRows.pack(table, data.schema, workload.literals)
         begun = time.perf_counter()
         answers = count_packed(packed, workload)
-        return cls(source, kind, workload, answers, time.perf_counter() - begun)
+        return cls(data, kind, workload, answers, time.perf_counter() - begun)
 
     @property
     def rows(self) -> int:
@@ -116,38 +132,39 @@ class Bench:
         return binarised_workload(self.workload, binarised(self.workload.schema))
 
     @property
-    def key(self) -> dict[str, object]:
-        """The cells of a row that the bench decides."""
-        return {
-            "dataset": self.source.name,
-            "table_rows": self.rows,
-            "bits": self.bits,
-            "queries": len(self.workload),
-            "kind": self.kind,
-        }
+    def shape(self) -> Shape:
+        """The sizes that were found, to be compared with those that were announced."""
+        return Shape(self.data.name, self.rows, self.bits, len(self.workload), self.kind)
 
 
-class Latest:
-    """Keeps the last thing made, and only that: benches are large."""
+class Latest(Generic[Made]):
+    """Keeps the last thing that was made, and only that, because benches are large."""
 
     def __init__(self) -> None:
         self._name: object = None
-        self._made: Any = None
+        self._made: Made | None = None
 
-    def __call__(self, name: object, make: Callable[[], Any]) -> Any:
-        if name != self._name:
+    def __call__(self, name: object, make: Callable[[], Made]) -> Made:
+        """What `make` gives; called again with the same name, the same thing."""
+        if self._made is None or name != self._name:
             self._made = None  # freed before the next is made
             self._made = make()
             self._name = name
         return self._made
 
 
-def narrow(source: Source, bits: tuple[tuple[str, str], ...], queries: int, kind: str) -> Bench:
+def narrow(data: NamedTable, bits: tuple[tuple[str, str], ...], queries: int, kind: str) -> Bench:
     """A few bits of a table as 0/1 columns of their own, and random 3-way queries on them.
 
-    As in the wide experiments no query asks two bits of one original attribute.
+    As in the wide experiments, no query names two bits of one original attribute.
+
+    Args:
+        data: the whole table.
+        bits: the attribute and the value of each bit.
+        queries: how many queries to draw.
+        kind: "marginals" or "parities".
     """
-    schema = source.schema
+    schema = data.schema
     owners = np.array([schema.position(name) for name, _ in bits])
     workload = _triples(owners, queries, kind == "parities")
     # Counted where the rows are: bit i of the narrow view is one code of attribute owners[i].
@@ -158,11 +175,11 @@ def narrow(source: Source, bits: tuple[tuple[str, str], ...], queries: int, kind
         codes[workload.literals.attribute],
     )
     wide = Workload(schema, wide_literals, workload.start, workload.terms, workload.is_parity)
-    counted = Bench.count(source, kind, wide)
+    counted = Bench.count(data, kind, wide)
     view = Schema(tuple(Attribute.binary(f"{name}={value}") for name, value in bits))
-    table = _columns(source, owners, codes, view)
+    table = _columns(data, owners, codes, view)
     named = Workload(view, workload.literals, workload.start, workload.terms, workload.is_parity)
-    narrowed = Source(source.name, table, view, free="zero")
+    narrowed = NamedTable(data.name, table, view, free="zero")
     return Bench(narrowed, kind, named, counted.answers, counted.counting_seconds)
 
 
@@ -180,7 +197,7 @@ def _triples(owners: npt.NDArray[np.int64], queries: int, parity: bool) -> Workl
 
 
 def _columns(
-    source: Source, owners: npt.NDArray[np.int64], codes: npt.NDArray[np.int32], view: Schema
+    data: NamedTable, owners: npt.NDArray[np.int64], codes: npt.NDArray[np.int32], view: Schema
 ) -> Any:
     """The bits of a narrow view as an Arrow table."""
     import pyarrow as pa
@@ -188,7 +205,7 @@ def _columns(
     from dualquery.rows.encoding import OutOfDomain
 
     wanted = [int(a) for a in np.unique(owners)]
-    blocks = list(source.table.blocks(source.schema, wanted, OutOfDomain.REFUSE))
+    blocks = list(data.table.blocks(data.schema, wanted, OutOfDomain.REFUSE))
     columns = {}
     for name, owner, code in zip(view.names, owners, codes, strict=True):
         hit = [block.codes(int(owner)) == code for block in blocks]

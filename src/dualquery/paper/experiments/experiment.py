@@ -8,9 +8,9 @@ from pathlib import Path
 
 from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError, TableError
-from dualquery.paper.experiments.bench import Bench
+from dualquery.paper.experiments.bench import Bench, NamedTable, named_table
 from dualquery.paper.experiments.series import DATA_FREE, LABELS, Game, Progress, Spend, run
-from dualquery.paper.experiments.shapes import GENERATED
+from dualquery.paper.experiments.shapes import GENERATED, Shape
 from dualquery.paper.experiments.state import state_of_code
 from dualquery.paper.experiments.store import Row, Store
 
@@ -19,7 +19,18 @@ DELTA = 1e-3
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may change about an experiment; None keeps the experiment's own choice."""
+    """What a user may change about an experiment; None keeps the experiment's own choice.
+
+    Attributes:
+        quick: whether to run small sizes, which only show that everything works.
+        runs: runs per setting.
+        queries: queries of the workload.
+        epsilon: the budgets to run at.
+        dataset: the one data set to use.
+        data: its file, or a folder of such files.
+        download: whether to fetch a file that is not there.
+        series: the series to run.
+    """
 
     quick: bool = False
     runs: int | None = None
@@ -36,6 +47,14 @@ class Options:
                 whole(name, value)
         for epsilon in self.epsilon or ():
             positive("epsilon", epsilon)
+
+    def table(self, name: str) -> NamedTable:
+        """A named table, from where the user said."""
+        return named_table(name, self.data, download=self.download, quick=self.quick)
+
+    def bench(self, name: str, queries: int) -> Bench:
+        """So many random marginals on a named table, counted."""
+        return Bench.of(self.table(name), queries)
 
     def runs_or(self, full: int) -> int:
         return self.runs or (1 if self.quick else full)
@@ -58,21 +77,44 @@ class Options:
 
 @dataclass(frozen=True)
 class Task:
-    """One run of one series. The bench is made when the run is."""
+    """One run of one series.
 
-    key: dict[str, object]
+    Attributes:
+        shape: the table and the workload, as announced.
+        series: how the workload is answered.
+        spend: the privacy that the run may use.
+        game: the parameters of the paper's game.
+        number: which of several equal runs it is; also its seed.
+        bench: makes the table, the workload and the true answers when the run needs them.
+    """
+
+    shape: Shape
     series: str
     spend: Spend
     game: Game
+    number: int
     bench: Callable[[], Bench]
 
+    @property
+    def key(self) -> dict[str, object]:
+        """The cells that tell this run from all others."""
+        return {
+            **self.shape.cells(),
+            "series": self.series,
+            "epsilon": self.spend.epsilon,
+            "delta": self.spend.delta,
+            "accountant": self.spend.accountant,
+            "run": self.number,
+        }
+
     def cells(self, progress: Progress) -> dict[str, object]:
+        """Make the run; all its cells."""
         bench = self.bench()
-        for name, found in bench.key.items():
-            if found != self.key[name]:
-                raise TableError(f"the table has {name} = {found}; expected {self.key[name]}")
-        seed = int(str(self.key["run"]))
-        outcome = run(self.series, bench, self.spend, self.game, seed, progress)
+        expected = self.shape.cells()
+        for name, found in bench.shape.cells().items():
+            if found != expected[name]:
+                raise TableError(f"the table has {name} = {found}; expected {expected[name]}")
+        outcome = run(self.series, bench, self.spend, self.game, self.number, progress)
         return {
             **self.key,
             **outcome.cells(bench.truth),
@@ -85,29 +127,29 @@ def tasks_for(
     spends: dict[str, Spend],
     games: dict[str, Game],
     runs: int,
-    shape: dict[str, object],
+    shape: Shape,
     bench: Callable[[], Bench],
     wanted: tuple[str, ...] | None = None,
 ) -> Iterator[Task]:
     """The runs of several series on one bench.
 
-    `spends` and `games` are by series, with "" for those not named. What reads no data is run
-    once: a second run would be the same.
+    A series that reads no data is run once, because a second run would be the same.
+
+    Args:
+        series: the series, in the order in which they are run.
+        spends: the privacy that each may use; the entry "" is for every series not named.
+        games: the parameters of the paper's game, in the same way.
+        runs: runs per series.
+        shape: the table and the workload.
+        bench: makes them.
+        wanted: the series that the user chose; None for all.
     """
     for name in series:
         if wanted is not None and name not in wanted:
             continue
         spend = spends.get(name, spends[""])
         for number in range(1 if name in DATA_FREE else runs):
-            key = {
-                **shape,
-                "series": name,
-                "epsilon": spend.epsilon,
-                "delta": spend.delta,
-                "accountant": spend.accountant,
-                "run": number,
-            }
-            yield Task(key, name, spend, games.get(name, games[""]), bench)
+            yield Task(shape, name, spend, games.get(name, games[""]), number, bench)
 
 
 def tasks_by_epsilon(
@@ -115,11 +157,21 @@ def tasks_by_epsilon(
     series: Sequence[str],
     game: Game,
     runs: int,
-    shape: dict[str, object],
+    shape: Shape,
     bench: Callable[[], Bench],
     wanted: tuple[str, ...] | None = None,
 ) -> Iterator[Task]:
-    """The runs at each ε: the paper under its own theorem, all else by the Gaussian accountant."""
+    """The runs at each ε: the paper under its own theorem, all else by the Gaussian accountant.
+
+    Args:
+        epsilons: the budgets, each at δ = `DELTA`.
+        series: the series, in the order in which they are run.
+        game: the parameters of the paper's game.
+        runs: runs per series and ε.
+        shape: the table and the workload.
+        bench: makes them.
+        wanted: the series that the user chose; None for all.
+    """
     for epsilon in epsilons:
         spends = {
             "": Spend(epsilon, DELTA, "gaussian"),
@@ -130,7 +182,17 @@ def tasks_by_epsilon(
 
 @dataclass(frozen=True)
 class Panel:
-    """One diagram: a measured column over another, a line a series, in words for people."""
+    """One diagram: a measured column over another, with one line per series.
+
+    Attributes:
+        title: what it shows, in words.
+        x: the column along the horizontal axis.
+        y: the column along the vertical axis.
+        select: the cells of the runs that are shown.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic.
+        line: the column with one line per value.
+    """
 
     title: str
     x: str
@@ -143,7 +205,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper beside what was measured."""
+    """A statement of the paper beside what was measured; `agrees` None means not comparable."""
 
     statement: str
     paper: str
@@ -160,7 +222,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure of the paper; `series` and `datasets` are what options may choose from."""
+    """One figure of the paper.
+
+    Attributes:
+        name: what the command line calls it.
+        title: the heading of its section.
+        about: its setting, in a sentence or two.
+        tasks: the runs that it consists of.
+        panels: the diagrams made from the runs.
+        claims: the paper's statements about it, beside the runs.
+        series: the series that options may choose from.
+        datasets: the data sets that options may choose from; none if it makes its own tables.
+    """
 
     name: str
     title: str
@@ -198,7 +271,14 @@ def file_stem(name: str, quick: bool) -> str:
 
 
 def perform(experiment: Experiment, options: Options, out: Path, progress: Progress) -> list[Row]:
-    """Make all runs that are not in the file yet, and return them all."""
+    """Make all runs that are not in the file yet, and return all of them.
+
+    Args:
+        experiment: what to run.
+        options: what the user changed about it.
+        out: the folder of the results.
+        progress: told the stage, how many runs are done, and how many there are.
+    """
     experiment.check(options)
     require_folder(out)
     version = state_of_code()  # before the first run: sources may be edited while it is made

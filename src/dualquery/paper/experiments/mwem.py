@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dualquery.paper.datasets.adult import SEVENTEEN
-from dualquery.paper.experiments.bench import Bench, Latest, narrow, source
+from dualquery.paper.experiments.bench import Bench, Latest, narrow
 from dualquery.paper.experiments.experiment import (
     DELTA,
     Claim,
@@ -16,6 +16,7 @@ from dualquery.paper.experiments.experiment import (
     tasks_for,
 )
 from dualquery.paper.experiments.series import Game, Spend
+from dualquery.paper.experiments.shapes import MARGINALS, Shape
 from dualquery.paper.experiments.store import Row, mean, of_workload, where, with_queries
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.events import Events, record_player_temperatures
@@ -37,26 +38,14 @@ def game_for(epsilon: float) -> Game:
     return Game(ETA, samples, rounds)
 
 
-def tasks(options: Options, kind: str = "marginals") -> Iterator[Task]:
-    latest = Latest()
+def tasks(options: Options, kind: str = MARGINALS) -> Iterator[Task]:
+    latest: Latest[Bench] = Latest()
     queries = options.queries_or(QUERIES, QUICK_QUERIES)
 
     def bench() -> Bench:
-        made: Bench = latest(
-            DATASET,
-            lambda: narrow(
-                source(DATASET, options.data, download=options.download), SEVENTEEN, queries, kind
-            ),
-        )
-        return made
+        return latest(DATASET, lambda: narrow(options.table(DATASET), SEVENTEEN, queries, kind))
 
-    shape: dict[str, object] = {
-        "dataset": DATASET,
-        "table_rows": ROWS,
-        "bits": len(SEVENTEEN),
-        "queries": queries,
-        "kind": kind,
-    }
+    shape = Shape(DATASET, ROWS, len(SEVENTEEN), queries, kind)
     for epsilon in options.epsilons_or(tuple(PAIRS), (1.0, 5.0)):
         game = game_for(epsilon)
         runs = options.runs_or(5)
@@ -124,7 +113,7 @@ def ahead(rows: Sequence[Row]) -> list[Claim]:
 
 
 _REASON = (
-    "with one step a measurement and the average of all rounds, 15 rounds move the distribution "
+    "with one step per measurement and the average of all rounds, 15 rounds move the distribution "
     "only part of the way; MWEM as it is used repeats the steps over all measurements and answers "
     "from the last distribution. Which 17 attributes the paper took is not known either"
 )

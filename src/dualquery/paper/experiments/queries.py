@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from dualquery.paper.experiments.bench import Bench, Latest, source
+from dualquery.paper.experiments.bench import Bench, Latest, NamedTable
 from dualquery.paper.experiments.experiment import (
     DELTA,
     Claim,
@@ -18,7 +19,7 @@ from dualquery.paper.experiments.experiment import (
 )
 from dualquery.paper.experiments.series import BASELINES, Game, Spend
 from dualquery.paper.experiments.shapes import DATA_SETS, shape_of
-from dualquery.paper.experiments.store import Row, fastest, mean, where
+from dualquery.paper.experiments.store import Row, distinct, fastest, mean, where
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
 
@@ -32,40 +33,30 @@ SERIES = ("paper", "paper-gaussian", "valid", "refit", "model", *BASELINES)
 
 
 def tasks(options: Options) -> Iterator[Task]:
-    latest, tables = Latest(), Latest()
+    latest: Latest[Bench] = Latest()
+    tables: Latest[NamedTable] = Latest()
     name = options.dataset or "kdd99"
-    shape = shape_of(name, options.quick)
     counts = (options.queries,) if options.queries else (QUICK if options.quick else COUNTS)
     for queries in counts:
 
         def bench(queries: int = queries) -> Bench:
-            made: Bench = latest(
-                queries,
-                lambda: Bench.of(
-                    tables(
-                        name,
-                        lambda: source(
-                            name, options.data, download=options.download, quick=options.quick
-                        ),
-                    ),
-                    queries,
-                ),
-            )
-            return made
+            # The table is the same for all; only the workload and its counts are made again.
+            data = partial(tables, name, partial(options.table, name))
+            return latest(queries, lambda: Bench.of(data(), queries))
 
-        here = {**shape, "queries": queries, "kind": "marginals"}
+        shape = shape_of(name, queries, options.quick)
         most, runs, wanted = Game(ETA, SAMPLES), options.runs_or(3), options.series
         if options.epsilon:  # as many rounds as are allowed, in place of the paper's
-            yield from tasks_by_epsilon(options.epsilon, SERIES, most, runs, here, bench, wanted)
+            yield from tasks_by_epsilon(options.epsilon, SERIES, most, runs, shape, bench, wanted)
             continue
         fixed = Game(ETA, SAMPLES, QUICK_ROUNDS if options.quick else ROUNDS)
         spends = {
-            series: Spend(cost(fixed, int(str(shape["table_rows"])), accountant), DELTA, accountant)
+            series: Spend(cost(fixed, shape.table_rows, accountant), DELTA, accountant)
             for series, accountant in FIXED.items()
         }
         spends[""] = Spend(1.0, DELTA, "gaussian")
         games = {"": most} | dict.fromkeys(FIXED, fixed)
-        yield from tasks_for(SERIES, spends, games, runs, here, bench, wanted)
+        yield from tasks_for(SERIES, spends, games, runs, shape, bench, wanted)
 
 
 def cost(game: Game, rows: int, accountant: str) -> float:
@@ -107,7 +98,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             )
         )
     if paper:
-        counts = _counts(paper)
+        counts = distinct(paper, "queries")
         worst = max(mean(where(paper, queries=q), "average_error") for q in counts)
         statement = "average error of the algorithm on KDD99"
         made.append(Claim(statement, "below 0.01", f"{worst:.4f}", worst < 0.01))
@@ -204,10 +195,6 @@ def _perturbation(rows: Sequence[Row], least: int, most: int) -> list[Claim]:
             )
         )
     return made
-
-
-def _counts(rows: Sequence[Row]) -> list[int]:
-    return sorted({int(row["queries"]) for row in rows})
 
 
 EXPERIMENT = Experiment(

@@ -20,7 +20,7 @@ from dualquery.baselines.perturbation import Gaussian, Laplace
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.domain.free import Free
 from dualquery.estimator import DualQuery
-from dualquery.evaluation.figures import Errors
+from dualquery.evaluation.figures import Distance
 from dualquery.game.loop import play
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import RecordPlayer
@@ -84,7 +84,7 @@ class Outcome:
     rounds: int | str = ""
 
     def cells(self, truth: Floats) -> dict[str, object]:
-        errors = Errors.of(self.answers, truth)
+        errors = Distance.of(self.answers, truth)
         return {
             "max_error": errors.max_error,
             "average_error": errors.average_error,
@@ -126,7 +126,7 @@ def run(
             rounds=rounds,
             samples=game.samples,
             eta=game.eta,
-            free=bench.source.free,
+            free=bench.data.free,
         )
     if name == "model":
         return fit_estimator(bench, spend, seed, progress, player="model", refit=True)
@@ -144,9 +144,7 @@ def play_records(
     are played beforehand.
     """
     rounds = allowed_rounds(spend, bench.rows, game)
-    player = RecordPlayer(
-        workload, make_oracle("annealing"), free=Free(bench.source.free), seed=seed
-    )
+    player = RecordPlayer(workload, make_oracle("annealing"), free=Free(bench.data.free), seed=seed)
 
     def of(rounds: int, samples: int) -> Floats:
         state, _ = play(
@@ -180,7 +178,7 @@ def fit_estimator(
         **settings,
     )
     made = job.fit(
-        bench.source.table,
+        bench.data.table,
         schema=bench.workload.schema,
         workload=bench.workload,
         progress=clock,
@@ -229,7 +227,7 @@ def baseline(name: str, bench: Bench, spend: Spend, seed: int, progress: Progres
         return Uniform()
     if name == "independent":
         return Independent.fit(
-            open_table(bench.source.table),
+            open_table(bench.data.table),
             bench.workload.schema,
             epsilon=spend.epsilon,
             delta=spend.delta,

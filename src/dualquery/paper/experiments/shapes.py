@@ -1,6 +1,8 @@
-"""How large the named tables are, known without reading them: a resumed run need not."""
+"""How large the named tables are, known without reading them: a resumed run need not read them."""
 
 from __future__ import annotations
+
+from dataclasses import asdict, dataclass
 
 from dualquery.base.errors import ParameterError
 from dualquery.paper.datasets import adult, kdd99, netflix
@@ -11,20 +13,37 @@ _SIZES = {
     "ratings": (netflix.ROWS, netflix.MOVIES),
     "netflix": (netflix.ROWS, netflix.MOVIES),
 }
+MARGINALS = "marginals"
+"""The kind of workload that most experiments have: random 3-way marginals."""
+
 DATA_SETS = tuple(_SIZES)
 GENERATED = ("ratings",)
 _QUICK = {"ratings": (50_000, 2_000)}
 
 
 def size_of(name: str, quick: bool = False) -> tuple[int, int]:
-    """Rows and bits of a named table; what is invented is smaller in a quick run."""
+    """Rows and bits of a named table; an invented one is smaller in a quick run."""
     sizes = {**_SIZES, **(_QUICK if quick else {})}
     if name not in sizes:
         raise ParameterError(f"unknown data set {name!r}; expected one of {', '.join(sizes)}")
     return sizes[name]
 
 
-def shape_of(name: str, quick: bool = False) -> dict[str, object]:
-    """The cells of a row that the table decides."""
-    rows, bits = size_of(name, quick)
-    return {"dataset": name, "table_rows": rows, "bits": bits}
+@dataclass(frozen=True)
+class Shape:
+    """The table and the workload of a run, by name and size: what a bench decides about a run."""
+
+    dataset: str
+    table_rows: int
+    bits: int
+    queries: int
+    kind: str = MARGINALS
+
+    def cells(self) -> dict[str, object]:
+        """The cells of a stored run."""
+        return asdict(self)
+
+
+def shape_of(name: str, queries: int, quick: bool = False) -> Shape:
+    """So many random marginals on a named table."""
+    return Shape(name, *size_of(name, quick), queries)

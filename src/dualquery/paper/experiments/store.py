@@ -24,7 +24,7 @@ KEY = (
     "accountant",
     "run",
 )
-"""What tells one run from another."""
+"""The columns that tell one run from another."""
 
 MEASURED = (
     "eta",
@@ -139,12 +139,18 @@ def where(rows: Sequence[Row], **wanted: object) -> list[Row]:
     return [row for row in rows if all(row[name] == text for name, text in texts.items())]
 
 
-def with_queries(rows: Sequence[Row], *counts: int) -> list[Row]:
-    """The rows with the first of these numbers of queries that there are any with, else the most.
+def distinct(rows: Sequence[Row], column: str) -> list[int]:
+    """The different values of a column of whole numbers, in rising order."""
+    return sorted({int(row[column]) for row in rows})
 
-    Claims and figures are about one workload; further ones may be stored in the same file.
+
+def with_queries(rows: Sequence[Row], *counts: int) -> list[Row]:
+    """The rows of one workload, chosen by its number of queries.
+
+    Claims and figures are about one workload, while a file may hold several. `counts` are tried in
+    order, and the first that occurs is taken. If none of them occurs, it is the largest workload.
     """
-    stored = sorted({int(row["queries"]) for row in rows}, reverse=True)
+    stored = distinct(rows, "queries")[::-1]
     chosen = next((count for count in (*counts, *stored) if count in stored), None)
     return where(rows, queries=chosen)
 

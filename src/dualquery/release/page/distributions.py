@@ -9,34 +9,34 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.release.page.charts import Axes, bars, heat
+from dualquery.release.page.components import Components, joint, most_drawn, shares
 from dualquery.release.page.payload import code_labels
-from dualquery.release.page.source import Source, joint, most_drawn, shares
 from dualquery.release.published import Published
 from dualquery.release.unknown import MOST_NAMES
 
 MOST_ATTRIBUTES = 30
-"""Attributes drawn one by one; of a wider table, those the draws named most."""
+"""Attributes with a chart of their own. In a wider table they are those that draws named most."""
 
 MOST_BARS = 14
 MOST_CELLS = 12
-"""Codes of one side of a two-way table."""
+"""The most codes along one side of a two-way table."""
 
 PAIRS = 4
 
 Floats = npt.NDArray[np.float64]
 
 
-def distributions(release: Published, source: Source) -> str:
-    """One-way charts, an overview where the table is wide, and the strongest pairs."""
+def distributions(release: Published, components: Components) -> str:
+    """One-way charts, an overview if the table is wide, and the strongest pairs."""
     schema = release.schema
     wide = len(schema) > MOST_ATTRIBUTES
     ordered = most_drawn(release)[:MOST_ATTRIBUTES] if wide else range(len(schema))
     shown = [int(a) for a in ordered if release.actions.named[a]]
     many = [a for a in shown if not schema.attributes[a].is_binary]
     binary = [a for a in shown if schema.attributes[a].is_binary]
-    charts = [_one_way(release, source, attribute) for attribute in many]
+    charts = [_one_way(release, components, attribute) for attribute in many]
     if binary:
-        ones = [float(shares(source, a)[1]) for a in binary]
+        ones = [float(shares(components, a)[1]) for a in binary]
         names = [schema.attributes[a].name for a in binary]
         title = "0/1 columns: share of 1"
         charts.append(bars(title, names, ones))
@@ -57,20 +57,21 @@ def distributions(release: Published, source: Source) -> str:
         )
     parts.append(f'<div class="columns">{"".join(charts)}</div>')
     if wide:
-        parts.append(_overview(release, source))
-    pairs = _strongest(release, source, list(shown))
+        parts.append(_overview(release, components))
+    pairs = _strongest(release, components, list(shown))
     if pairs:
+        tables = [_two_way(release, components, a, b) for a, b in pairs]
         parts.append(
             "<h3>Pairs that tell most about each other</h3><p>Chosen among the attributes above "
             "by the mutual information of the synthetic data. Cells are shares of all records.</p>"
-            f'<div class="pairs">{"".join(_two_way(release, source, a, b) for a, b in pairs)}</div>'
+            f'<div class="pairs">{"".join(tables)}</div>'
         )
     return "".join(parts)
 
 
-def _one_way(release: Published, source: Source, position: int) -> str:
+def _one_way(release: Published, components: Components, position: int) -> str:
     attribute = release.schema.attributes[position]
-    labels, values = code_labels(attribute), shares(source, position)
+    labels, values = code_labels(attribute), shares(components, position)
     if len(labels) > MOST_BARS:
         largest = np.sort(np.argsort(-values, kind="stable")[: MOST_BARS - 1])
         rest = float(1.0 - values[largest].sum())
@@ -80,8 +81,8 @@ def _one_way(release: Published, source: Source, position: int) -> str:
     return bars(attribute.name, labels, [float(v) for v in values])
 
 
-def _overview(release: Published, source: Source) -> str:
-    """Of a wide table: how many 0/1 columns are how common."""
+def _overview(release: Published, components: Components) -> str:
+    """For a wide table, how many 0/1 columns have which share of ones."""
     schema = release.schema
     binary = [
         a
@@ -90,7 +91,7 @@ def _overview(release: Published, source: Source) -> str:
     ]
     if len(binary) < 2:
         return ""
-    ones = np.array([shares(source, a)[1] for a in binary])
+    ones = np.array([shares(components, a)[1] for a in binary])
     counts, edges = np.histogram(ones, bins=20, range=(0.0, 1.0))
     axes = Axes((0.0, 1.0), (0.0, float(counts.max())))
     for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
@@ -102,13 +103,20 @@ def _overview(release: Published, source: Source) -> str:
     )
 
 
-def _strongest(release: Published, source: Source, among: list[int]) -> list[tuple[int, int]]:
+def _strongest(
+    release: Published, components: Components, among: list[int]
+) -> list[tuple[int, int]]:
     sizes = release.schema.sizes
     few = [a for a in among if 2 <= sizes[a] <= MOST_CELLS]
-    # Few records look dependent by chance, the more so the larger the table: the mean of that.
-    chance = 1.0 / (2.0 * len(source.weights)) if source.kind == "records" else 0.0
+    # Attributes of few records look dependent by chance, the more so the larger their table. This
+    # is the expected information per degree of freedom if they are independent.
+    chance = 1.0 / (2.0 * len(components.weights)) if components.kind == "records" else 0.0
     scored = [
-        (_information(joint(source, a, b)) - chance * float((sizes[a] - 1) * (sizes[b] - 1)), a, b)
+        (
+            _information(joint(components, a, b)) - chance * float((sizes[a] - 1) * (sizes[b] - 1)),
+            a,
+            b,
+        )
         for a, b in combinations(few, 2)
     ]
     scored.sort(key=lambda entry: (-round(entry[0], 9), entry[1], entry[2]))
@@ -122,11 +130,11 @@ def _information(table: Floats) -> float:
     return float(np.sum(table[held] * np.log(table[held] / independent[held])))
 
 
-def _two_way(release: Published, source: Source, first: int, second: int) -> str:
+def _two_way(release: Published, components: Components, first: int, second: int) -> str:
     attributes = release.schema.attributes
     if attributes[first].size < attributes[second].size:
         first, second = second, first  # the longer side goes down the page
     one, other = attributes[first], attributes[second]
     return heat(
-        one.name, other.name, code_labels(one), code_labels(other), joint(source, first, second)
+        one.name, other.name, code_labels(one), code_labels(other), joint(components, first, second)
     )

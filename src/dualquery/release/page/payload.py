@@ -13,26 +13,26 @@ import numpy.typing as npt
 from dualquery.domain.attributes import Attribute
 from dualquery.model.standard_errors import LEVELS
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.release.page.source import Source, most_drawn
+from dualquery.release.page.components import Components, most_drawn
 from dualquery.release.published import Published
 
 MOST_BYTES = 4_400_000
 """What the explorer's data may weigh in the page, which then stays below 5 MB."""
 
 
-def payload(release: Published, source: Source) -> dict[str, Any]:
+def payload(release: Published, components: Components) -> dict[str, Any]:
     """What the page needs to answer any query on the attributes it covers."""
-    covered = _covered(release, source)
+    covered = _covered(release, components)
     attributes = release.schema.attributes
     drawn = release.times_drawn[covered]
     names_rows = release.privacy.neighbours is Neighbours.REPLACE_ONE
     return {
         "attributes": [describe(attributes[a]) for a in covered],
         "total": len(attributes),
-        "kind": source.kind,
-        "components": len(source.weights),
-        "weights": _text(source.weights.astype("<f8").tobytes()),
-        "data": _text(b"".join(source.pack(a) for a in covered)),
+        "kind": components.kind,
+        "components": len(components.weights),
+        "weights": _text(components.weights.astype("<f8").tobytes()),
+        "data": _text(b"".join(components.pack(a) for a in covered)),
         "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
         "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
         "examples": _examples([attributes[a] for a in covered], drawn),
@@ -66,22 +66,22 @@ def _uncertainty(release: Published) -> dict[str, Any] | None:
     return {"places": places.tolist(), "rows": np.log(errors.scale).tolist()}
 
 
-def _covered(release: Published, source: Source) -> list[int]:
+def _covered(release: Published, components: Components) -> list[int]:
     """All attributes, or where they would make the page heavy those the draws named most."""
     positions = range(len(release.schema))
-    kept = _within(release, source, positions)
+    kept = _within(release, components, positions)
     if len(kept) < len(positions):
-        kept = sorted(_within(release, source, map(int, most_drawn(release))))
+        kept = sorted(_within(release, components, map(int, most_drawn(release))))
     return kept
 
 
-def _within(release: Published, source: Source, attributes: Iterable[int]) -> list[int]:
+def _within(release: Published, components: Components, attributes: Iterable[int]) -> list[int]:
     """The leading attributes that fit: their tables in base64, and their names and values."""
     kept, size = [], 0.0
     for position in attributes:
         entry = describe(release.schema.attributes[position])
         words = len(entry) + 3 if isinstance(entry, str) else len(script_json(entry)) + 1
-        size += source.packed_size(position) * 4 / 3 + words
+        size += components.packed_size(position) * 4 / 3 + words
         if size > MOST_BYTES:
             break
         kept.append(position)

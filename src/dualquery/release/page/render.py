@@ -13,10 +13,10 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import figure
+from dualquery.release.page.components import components_of
 from dualquery.release.page.course import course
 from dualquery.release.page.distributions import distributions
 from dualquery.release.page.payload import payload, script_json
-from dualquery.release.page.source import source_of
 from dualquery.release.page.words import parameter_table, privacy_section
 from dualquery.release.published import Published
 from dualquery.version import __version__
@@ -36,11 +36,11 @@ TITLES = {
 
 def render_page(release: Published) -> str:
     """The page as text: no network, no script but its own, every name and value escaped."""
-    source = source_of(release)
+    components = components_of(release)
     sections = {
         "privacy": privacy_section(release.privacy),
         "data": _schema_section(release.schema, release.privacy.public_header),
-        "distributions": distributions(release, source),
+        "distributions": distributions(release, components),
         "course": course(release.transcript),
         "parameters": parameter_table(release.parameters),
     }
@@ -57,7 +57,7 @@ def render_page(release: Published) -> str:
         script_hashes=script_hashes("model.js", "explorer.js"),
         model_script=asset("model.js"),
         explorer_script=asset("explorer.js"),
-        payload=script_json(payload(release, source)),
+        payload=script_json(payload(release, components)),
         stamp_meta=f'<meta name="dualquery-stamp" content="{escape(stamp)}">' if stamp else "",
         stamp=f'<p class="stamp">{escape(stamp)}</p>' if stamp else "",
         lead=_lead(release),

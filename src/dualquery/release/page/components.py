@@ -1,8 +1,8 @@
-"""What a page answers from: components with a weight each, attributes independent within one.
+"""What a page answers from: weighted components, within each of which attributes are independent.
 
-A fitted mixture is that by nature. A set of records is the special case in which every
-component is sure of its codes, so one evaluator, in Python and in the page, serves both.
-Only this file knows how a release keeps its answers.
+A fitted mixture has such components. A set of records is the special case in which every component
+is certain of its codes. So one evaluator, in Python and in the page, serves both. Only this file
+knows how a release keeps its answers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FIXED = 2**48 - 1
 """Probabilities travel as 48-bit fixed point: six bytes, wrong by at most 2e-15."""
 
 
-class Source(Protocol):
-    """Weights of the components, and per attribute one distribution a component."""
+class Components(Protocol):
+    """The weight of each component, and its distribution of each attribute."""
 
     @property
     def kind(self) -> str: ...
@@ -33,7 +33,7 @@ class Source(Protocol):
     def weights(self) -> Floats: ...
 
     def table(self, attribute: int) -> Floats:
-        """Probabilities of one attribute's codes, a row a component."""
+        """Probabilities of one attribute's codes, one row per component."""
         ...
 
     def packed_size(self, attribute: int) -> int:
@@ -46,7 +46,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RecordSource:
+class RecordComponents:
     """The game's records: equal weights, one code per attribute."""
 
     schema: Schema
@@ -77,13 +77,13 @@ def _width(size: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureSource:
+class MixtureComponents:
     """A fitted mixture of product distributions."""
 
     schema: Schema
     weights: Floats
     tables: Floats
-    """A row a code, those of the first attribute first; a column a component."""
+    """One row per code, those of the first attribute first; one column per component."""
     kind: str = "mixture"
 
     @property
@@ -98,31 +98,33 @@ class MixtureSource:
         return 6 * len(self.weights) * (int(self.schema.sizes[attribute]) - 1)
 
     def pack(self, attribute: int) -> bytes:
-        # The first code is what the others leave of one, so a 0/1 column costs one number.
+        # The probability of the first code is 1 minus all others, so it is left out, and a 0/1
+        # column costs one number per component.
         fixed = np.rint(np.clip(self.table(attribute)[:, 1:], 0.0, 1.0) * FIXED)
         words = np.ascontiguousarray(fixed.astype("<u8"))
         return words.view(np.uint8).reshape(-1, 8)[:, :6].tobytes()
 
 
-def source_of(release: Published) -> Source:
-    """What `release.answer` uses: the model where there is one, else the records."""
+def components_of(release: Published) -> Components:
+    """What `release.answer` uses: the model if there is one, else the records."""
     if release.model is not None:
-        return MixtureSource(release.schema, release.model.weights, release.model.tables)
-    return RecordSource(release.schema, release.records)
+        return MixtureComponents(release.schema, release.model.weights, release.model.tables)
+    return RecordComponents(release.schema, release.records)
 
 
-def shares(source: Source, attribute: int) -> Floats:
+def shares(components: Components, attribute: int) -> Floats:
     """The distribution of one attribute."""
-    found: Floats = source.weights @ source.table(attribute)
+    found: Floats = components.weights @ components.table(attribute)
     return found
 
 
-def joint(source: Source, first: int, second: int) -> Floats:
-    """The distribution of two different attributes: a row a code of the first."""
-    found: Floats = (source.weights[:, None] * source.table(first)).T @ source.table(second)
+def joint(components: Components, first: int, second: int) -> Floats:
+    """The distribution of two different attributes, one row per code of the first."""
+    weighted = components.weights[:, None] * components.table(first)
+    found: Floats = weighted.T @ components.table(second)
     return found
 
 
 def most_drawn(release: Published) -> npt.NDArray[np.int64]:
-    """Attributes in the order of how often a drawn query named them, then as declared."""
+    """Attributes, those that drawn queries named most often first; ties as declared."""
     return np.argsort(-release.times_drawn, kind="stable")
