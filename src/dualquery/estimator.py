@@ -335,7 +335,7 @@ class DualQuery:
         twice as large.
         """
         if (
-            getattr(table, "records", None) is not None
+            getattr(table, "declared_rows", None) is not None
             and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE
         ):
             raise ParameterError(

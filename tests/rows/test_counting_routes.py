@@ -261,8 +261,10 @@ def test_sparse_and_long_tables(
         row, item = np.nonzero(matrix)
         order = random.permutation(len(row))
         who, what = row[order], np.array(schema.names)[item[order]]
-        # Records are numbered as they appear and those without an item come last.
-        source: Any = LongTable(pa.table({"who": who, "what": what}), "who", "what", records=rows)
+        # Rows are numbered as they appear and those without an item come last.
+        source: Any = LongTable(
+            pa.table({"who": who, "what": what}), "who", "what", declared_rows=rows
+        )
     else:
         source = sparse.csr_matrix(matrix)
     with pytest.MonkeyPatch.context() as patch:
@@ -361,7 +363,7 @@ def test_a_literal_that_is_there_twice_is_packed_twice(form: str) -> None:
     else:
         row, item = np.nonzero(cells)
         pairs = pa.table({"who": row, "what": np.array(schema.names)[item]})
-        source = LongTable(pairs, "who", "what", records=100)
+        source = LongTable(pairs, "who", "what", declared_rows=100)
     ones = cells.sum(axis=0)
     expected = [ones[0], 100 - ones[1], ones[0], 100 - ones[1], 100, ones[1]]
     np.testing.assert_array_equal(count_packed(pack(source, workload), workload).counts, expected)

@@ -233,7 +233,7 @@ def test_odd_frames() -> None:
     "array", [pa.array([{"x": 1}]), pa.array([[1]]), pa.array([None]), pa.array([2**62])]
 )
 def test_odd_pairs(array) -> None:
-    """Tables in long format: records and items of any type."""
+    """Tables in long format: ids and items of any type."""
     schema = Schema((Attribute.binary("1"),))
     for pairs in ({"r": array, "i": [1]}, {"r": [1], "i": array}):
         table = LongTable(pa.table(pairs), "r", "i")

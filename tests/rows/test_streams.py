@@ -130,7 +130,7 @@ def test_long_format(ids, cells, workload, expected, tmp_path: Path) -> None:
     parquet.write_table(pairs, tmp_path / "p.parquet")
     csv.write_csv(pairs, tmp_path / "p.csv")
     for source in (pairs, tmp_path / "p.parquet", tmp_path / "p.csv"):
-        table = LongTable(source, "who", "what", prefix="x", records=ROWS)
+        table = LongTable(source, "who", "what", prefix="x", declared_rows=ROWS)
         np.testing.assert_array_equal(counts(table, workload), expected)
     found = PackedRows.pack(
         LongTable(pairs, "who", "what", prefix="x"), workload.schema, workload.literals
@@ -148,8 +148,8 @@ def test_long_format_is_declared(schema: Schema, workload: Workload) -> None:
     assert left_out.rows == 2
     with pytest.raises(TableError, match="no column 'item'"):
         LongTable(pairs, "who", "item")
-    one = LongTable(pairs, "who", "what", records=1)
-    with pytest.raises(TableError, match="more than the 1 records"):
+    one = LongTable(pairs, "who", "what", declared_rows=1)
+    with pytest.raises(TableError, match="more rows than the 1 that were declared"):
         PackedRows.pack(one, schema, workload.literals)
     gap = LongTable(pa.table({"who": ["a", None], "what": ["x0", "x1"]}), "who", "what")
     with pytest.raises(TableError, match="a cell is missing"):
@@ -177,7 +177,7 @@ def test_a_declared_number_of_records_is_refused_under_add_remove() -> None:
         epsilon=9.0, delta=1e-3, rounds=2, samples=2, eta=0.1, queries=4, k=1, player="record",
         refit=False,
     )  # fmt: skip
-    table = LongTable(pairs, "who", "what", records=50)
+    table = LongTable(pairs, "who", "what", declared_rows=50)
     job.fit(table, schema=schema)
     with pytest.raises(ParameterError, match="records declares the number of records"):
         replace(job, neighbours="add-remove", rows=50).fit(table, schema=schema)

@@ -60,7 +60,7 @@ def table_source(table: Path, long: str | None, prefix: str, records: int | None
     columns = [name.strip() for name in long.split(",")]
     if len(columns) != 2 or not all(columns):
         raise ParameterError(f"--long {long!r}; expected the names of two columns, RECORD,ITEM")
-    return LongTable(table, columns[0], columns[1], prefix=prefix, records=records)
+    return LongTable(table, columns[0], columns[1], prefix=prefix, declared_rows=records)
 
 
 def warn(line: str) -> None:

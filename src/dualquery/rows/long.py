@@ -1,4 +1,4 @@
-"""Private 0/1 tables in long format: a pair (record, item) a row. Private side."""
+"""Private 0/1 tables in long format: pairs of a row's id and an item. Private side."""
 
 from __future__ import annotations
 
@@ -21,37 +21,48 @@ from dualquery.rows.table import Ones
 
 
 class LongTable:
-    """A table of (record, item) pairs: a record has an item where the pair occurs.
+    """A 0/1 table given as pairs: row r has a 1 in the column of item i if the pair (r, i) occurs.
 
     Items are declared: `prefix` followed by an item's text must name a 0/1 attribute of the
-    schema. Records are numbered as they appear, and only their ids are held, so the pairs may
-    come in any order and number. A record without any item does not occur; `records` declares
-    how many there are with those. Without it the records that occur are the table, and
-    their number is as public as the number of rows of any other table.
+    schema. Rows are numbered in the order in which their ids appear, and only the ids are held, so
+    the pairs may come in any order and number.
+
+    A row without any item does not occur among the pairs. `declared_rows` says how many rows there
+    are, those without items included. Without it the rows that occur are the table, and their
+    number is as public as the number of rows of any other table.
     """
 
     def __init__(
         self,
         source: Any,
-        record: str,
+        row: str,
         item: str,
         *,
         prefix: str = "",
-        records: int | None = None,
+        declared_rows: int | None = None,
     ) -> None:
+        """Open the pairs; nothing except their header is read yet.
+
+        Args:
+            source: a frame, or the path of a CSV or Parquet file.
+            row: the column that holds the id of a pair's row.
+            item: the column that holds the item.
+            prefix: what stands before an item's text in the name of its attribute.
+            declared_rows: the public number of rows, those without items included.
+        """
         table = open_table(source)
         if not isinstance(table, ArrowTable):
             raise TableError("a table in long format is a frame, a CSV or a Parquet file")
-        for name in (record, item):
+        for name in (row, item):
             if name not in table.header:
                 raise TableError(
                     f"the table has no column {name!r}; it has {', '.join(table.header[:6])}"
                 )
         self.table = table
-        self.record = record
+        self.row = row
         self.item = item
         self.prefix = prefix
-        self.records = records
+        self.declared_rows = declared_rows
 
     def bind(self, schema: Schema) -> Schema:
         return require_binary(schema.require_resolved(), "a table in long format")
@@ -62,28 +73,28 @@ class LongTable:
         used = np.zeros(len(schema), dtype=bool)
         used[np.asarray(attributes, dtype=np.int64)] = True
         known: pa.Array | None = None
-        for pairs in _gather(self.table.batches([self.record, self.item])):
-            ids = _whole_column(pairs, self.record)
+        for pairs in _gather(self.table.batches([self.row, self.item])):
+            ids = _whole_column(pairs, self.row)
             if known is None:
                 known = pc.unique(ids)
             else:
                 seen = pc.is_in(ids, value_set=known)
                 fresh = pc.unique(ids.filter(pc.invert(seen)))
                 known = pa.concat_arrays([known, fresh])
-            self._check_records(len(known))
-            row = pc.index_in(ids, value_set=known).to_numpy(zero_copy_only=False)
+            self._check_declared(len(known))
+            place = pc.index_in(ids, value_set=known).to_numpy(zero_copy_only=False)
             attribute = self._attributes(_whole_column(pairs, self.item), schema, out_of_domain)
             # The last entry of `used` stands for items that are left out.
             on = np.append(used, False)[attribute]
-            yield Ones(len(known), row[on].astype(np.int64), attribute[on].astype(np.int32))
-        total = self.records or (0 if known is None else len(known))
+            yield Ones(len(known), place[on].astype(np.int64), attribute[on].astype(np.int32))
+        total = self.declared_rows or (0 if known is None else len(known))
         if total:
             yield no_ones(total)
 
-    def _check_records(self, found: int) -> None:
-        if self.records is not None and found > self.records:
+    def _check_declared(self, found: int) -> None:
+        if self.declared_rows is not None and found > self.declared_rows:
             raise TableError(
-                f"the table has more than the {self.records:,} records that were declared"
+                f"the table has more rows than the {self.declared_rows:,} that were declared"
             )
 
     def _attributes(
@@ -110,7 +121,7 @@ def _text(item: Any) -> str:
 
 
 def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches joined into larger ones: each costs a look at all ids known so far."""
+    """Batches joined into larger ones, because each one costs a look at all ids known so far."""
     waiting: list[pa.RecordBatch] = []
     held = 0
     for batch in batches:
@@ -126,6 +137,8 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 def _whole_column(pairs: pa.Table, name: str) -> pa.Array:
     column = pairs.column(name)
     if column.null_count:
-        raise TableError(f"column {name!r}: a cell is missing; a pair needs a record and an item")
+        raise TableError(
+            f"column {name!r}: a cell is missing; a pair needs the id of a row and an item"
+        )
     cells = plain_column(column, name)
     return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
