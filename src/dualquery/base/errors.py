@@ -37,3 +37,8 @@ class UnavailableError(DualQueryError):
 
 class EngineError(DualQueryError):
     """The workers that were to do the counting cannot be reached, or were lost."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, or its type's name if it has no text."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -15,7 +15,8 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Table
-from dualquery.workloads.workload import Literals, Workload
+from dualquery.workloads.generators import every_code
+from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +60,7 @@ class Independent:
 
     def answers(self, workload: Workload) -> Floats:
         literals = workload.literals
-        owner = np.repeat(literals.attribute, np.diff(literals.start))
+        owner = literals.attribute[literals.owner]
         held = self.shares[self.first[owner] + literals.codes]
         return product_answers(workload, np.add.reduceat(held, literals.start[:-1]))
 
@@ -76,12 +77,8 @@ def one_way_counts(
     counts = []
     for number in np.unique(part):
         chosen = np.flatnonzero(part == number)
-        attribute = np.repeat(chosen, sizes[chosen]).astype(np.int32)
-        codes = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes[chosen]])
-        start = np.arange(len(codes) + 1, dtype=np.int64)
-        literals = Literals(attribute, start, codes)
-        terms = 2 * np.arange(len(codes), dtype=np.int32)
-        asked = Workload(schema, literals, start, terms, np.zeros(len(codes), dtype=bool))
+        literals = every_code(schema, chosen)
+        asked = Workload.conjunctions(schema, literals, 2 * np.arange(len(literals))[:, None])
         counts.append(count_rows(table, asked, out_of_domain).counts)
     return np.concatenate(counts)
 

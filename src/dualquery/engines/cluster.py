@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import EngineError
+from dualquery.base.errors import EngineError, first_line
 from dualquery.base.threads import thread_count
 from dualquery.engines.held import Birth, Round, forget, step
 from dualquery.engines.local import LocalEngine
@@ -37,7 +37,7 @@ from dualquery.privacy.shards import route
 from dualquery.privacy.sources import RandomSource
 from dualquery.rows.arrow import ParquetTable
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.table import Table, first_line
+from dualquery.rows.table import Table
 from dualquery.version import __version__
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from dualquery.base.errors import DualQueryError, EngineError, TableError
+from dualquery.base.errors import DualQueryError, EngineError, TableError, first_line
 from dualquery.rows.arrow import ArrowTable, ParquetTable, parquet_batches
 from dualquery.rows.counting import Counts, count_rows
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.table import first_line, reading
+from dualquery.rows.table import reading
 from dualquery.version import __version__
 from dualquery.workloads.workload import Workload
 

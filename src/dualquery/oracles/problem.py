@@ -107,7 +107,7 @@ def satisfied(workload: Workload, record: npt.NDArray[np.integer]) -> npt.NDArra
     if not len(workload):
         return np.zeros(0, dtype=bool)
     literals = workload.literals
-    owner = np.repeat(np.arange(len(literals)), np.diff(literals.start))
+    owner = literals.owner
     hit = record[literals.attribute[owner]] == literals.codes
     holds = np.zeros(len(literals), dtype=bool)
     holds[owner[hit]] = True

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dualquery.base.checks import choice
-from dualquery.base.errors import TableError
+from dualquery.base.errors import TableError, first_line
 from dualquery.domain.attributes import Attribute
 
 Codes = npt.NDArray[np.int32]
@@ -79,8 +79,9 @@ def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
 
 def unreadable(name: str, kind: pa.DataType, error: Exception) -> TableError:
     """A column whose cells cannot be read at all, in one line."""
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    return TableError(f"column {name!r}: cells of type {_kind(kind)} cannot be read: {reason}")
+    return TableError(
+        f"column {name!r}: cells of type {_kind(kind)} cannot be read: {first_line(error)}"
+    )
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -88,7 +88,7 @@ class _DensePacker:
     def __init__(self, schema: Schema, literals: Literals) -> None:
         self.literals = literals
         self.sizes = schema.sizes
-        owner = np.repeat(np.arange(len(literals)), np.diff(literals.start))
+        owner = literals.owner
         order = np.lexsort((literals.codes, literals.attribute[owner]))
         self._owner, self._codes = owner[order], literals.codes[order]
         self._attributes, first = np.unique(literals.attribute[owner][order], return_index=True)
@@ -137,8 +137,7 @@ class _OnesPacker:
     def __init__(self, schema: Schema, literals: Literals) -> None:
         self.rows = 0
         self.literals = literals
-        lengths = np.diff(literals.start)
-        owner = np.repeat(np.arange(len(literals)), lengths)
+        owner = literals.owner
         self._holds = np.zeros((len(literals), 2), dtype=bool)
         binary = literals.codes < 2
         self._holds[owner[binary], literals.codes[binary]] = True

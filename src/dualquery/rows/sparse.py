@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import SchemaError, TableError
+from dualquery.base.errors import SchemaError, TableError, first_line
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.table import Columns, Ones, first_line
+from dualquery.rows.table import Columns, Ones
 
 BATCH = 1 << 22
 """Ones handled at a time."""

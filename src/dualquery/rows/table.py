@@ -1,7 +1,4 @@
-"""What a private table is: rows that come in blocks.
-
-This module is on the private side of the boundary.
-"""
+"""What a private table is: rows that come in blocks. Private side."""
 
 from __future__ import annotations
 
@@ -15,17 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dualquery.base.errors import TableError
+from dualquery.base.errors import TableError, first_line
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import Codes, OutOfDomain, encode_column
 
 BLOCK_ROWS = 1 << 16
-"""Rows handled at a time: a multiple of 64, so that blocks pack into whole words, and at most
-65,536, so that a row of a block is a 16-bit number."""
+"""The number of rows handled at a time.
 
+It is a multiple of 64, so that blocks pack into whole words, and at most 65,536, so that a row's
+number within its block has 16 bits.
+"""
 
 BATCH_CELLS = 1 << 23
-"""Cells read at a time, about."""
+"""The approximate number of cells read at a time."""
 
 
 class Table(Protocol):
@@ -38,9 +37,11 @@ class Table(Protocol):
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
     ) -> Iterator[Block]:
-        """All rows, only these attributes: dense blocks, or blocks of ones.
+        """All rows, restricted to some attributes.
 
-        Dense blocks have up to `BLOCK_ROWS` rows, all but the last a multiple of 64.
+        A table gives either blocks of consecutive rows or blocks of ones, never both. A block of
+        consecutive rows has at most `BLOCK_ROWS` rows; except for the last block, their number is
+        a multiple of 64.
         """
         ...
 
@@ -75,10 +76,10 @@ class ArrowBlock:
 
 @dataclass(frozen=True)
 class Ones:
-    """Some ones of a 0/1 table, in any order: record `row[i]` has `attribute[i]`.
+    """Some ones of a 0/1 table, in any order: row `row[i]` has a 1 in `attribute[i]`.
 
-    `rows` is how many records are known by now; the last block tells the table's own. A pair
-    that is given twice counts once.
+    `rows` is the number of rows known so far; that of the last block is the table's. A one that is
+    given twice counts once.
     """
 
     rows: int
@@ -88,9 +89,9 @@ class Ones:
 
 @dataclass(frozen=True)
 class Columns:
-    """All ones of a 0/1 table by column: attribute a has the rows `indices[start[a]:start[a+1]]`.
+    """All ones of a 0/1 table, by column.
 
-    They are in rising order.
+    Attribute a is 1 in the rows `indices[start[a]:start[a + 1]]`, which are in rising order.
     """
 
     rows: int
@@ -99,7 +100,7 @@ class Columns:
 
 
 Block = DenseBlock | ArrowBlock | Ones | Columns
-"""Rows as codes, as they were read, or as the ones of a 0/1 table."""
+"""Consecutive rows as codes or as they were read, or ones of a 0/1 table."""
 
 
 @contextmanager
@@ -109,7 +110,3 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"cannot read {str(path)!r}: {first_line(error)}") from None
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -36,7 +36,7 @@ def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int
     negated = generator.integers(0, 2, size=(count, k), dtype=np.int64)
     used, position = _compact(chosen, int(first[-1]))
     terms = (2 * position + negated).astype(np.int32)
-    return _uniform(schema, _bit_literals(schema, first, used), terms)
+    return Workload.conjunctions(schema, _bit_literals(schema, first, used), terms)
 
 
 def _compact(
@@ -91,15 +91,7 @@ def _bit_literals(
     code[schema.bit_counts[attribute] == 1] += (
         schema.sizes[attribute][schema.bit_counts[attribute] == 1] == 2
     )  # the bit of a 0/1 column is its 1
-    return Literals(
-        attribute.astype(np.int32), np.arange(len(bits) + 1, dtype=np.int64), code.astype(np.int32)
-    )
-
-
-def _uniform(schema: Schema, literals: Literals, terms: npt.NDArray[np.int32]) -> Workload:
-    count, k = terms.shape
-    start = np.arange(count + 1, dtype=np.int64) * k
-    return Workload(schema, literals, start, terms.reshape(-1), np.zeros(count, dtype=bool))
+    return Literals.single(attribute, code)
 
 
 def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
@@ -122,12 +114,17 @@ def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
     for chosen in sets:
         cells = np.indices(tuple(int(sizes[a]) for a in chosen)).reshape(k, -1).T
         blocks.append(2 * (first[list(chosen)] + cells))
-    literals = Literals(
-        np.repeat(np.arange(len(schema), dtype=np.int32), sizes),
-        np.arange(first[-1] + 1, dtype=np.int64),
-        np.concatenate([np.arange(size, dtype=np.int32) for size in sizes]),
+    literals = every_code(schema, range(len(schema)))
+    return Workload.conjunctions(schema, literals, np.concatenate(blocks))
+
+
+def every_code(schema: Schema, attributes: Iterable[int]) -> Literals:
+    """A literal for every code of some attributes, attribute by attribute."""
+    chosen = np.fromiter(attributes, dtype=np.int64)
+    sizes = schema.sizes[chosen]
+    return Literals.single(
+        np.repeat(chosen, sizes), np.concatenate([np.arange(size) for size in sizes])
     )
-    return _uniform(schema, literals, np.concatenate(blocks).astype(np.int32))
 
 
 def parities(schema: Schema, k: int = 3, count: int | None = None, seed: int = 0) -> Workload:
@@ -144,10 +141,8 @@ def parities(schema: Schema, k: int = 3, count: int | None = None, seed: int = 0
                 queries.append([first[a] + c for a, c in zip(chosen, cell, strict=True)])
         positions = np.array(queries, dtype=np.int64)
         used, position = np.unique(positions, return_inverse=True)
-        drawn = _uniform(
-            schema,
-            _bit_literals(schema, first, used),
-            (2 * position.reshape(positions.shape)).astype(np.int32),
+        drawn = Workload.conjunctions(
+            schema, _bit_literals(schema, first, used), 2 * position.reshape(positions.shape)
         )
     else:
         drawn = random_marginals(schema, k, count, seed)

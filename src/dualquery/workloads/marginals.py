@@ -132,13 +132,7 @@ class Marginals:
             size = self.shapes[marginal, place]
             terms[:, place] = first[self.attributes[marginal, place]] + rest % size
             rest //= size
-        return Workload(
-            schema,
-            self._literals(used),
-            np.arange(self.cells + 1, dtype=np.int64) * self.arity,
-            (2 * terms).reshape(-1).astype(np.int32),
-            np.zeros(self.cells, dtype=bool),
-        )
+        return Workload.conjunctions(schema, self._literals(used), 2 * terms)
 
     def _literals(self, used: Int32) -> Literals:
         """One literal per group of the attributes in use, attribute by attribute."""

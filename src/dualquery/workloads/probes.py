@@ -35,7 +35,8 @@ def with_probes(workload: Workload, seed: int = 0) -> Actions:
         workload.literals.attribute[workload.terms >> 1], minlength=len(workload.schema)
     )
     halves = _half_sets(workload, np.flatnonzero(used), generator)
-    one_way = _uniform(workload, halves.literals, 2 * np.arange(len(halves.literals))[:, None])
+    every = 2 * np.arange(len(halves.literals))[:, None]
+    one_way = Workload.conjunctions(workload.schema, halves.literals, every)
     one_prior = (used / used.sum() / np.maximum(halves.count, 1))[halves.literals.attribute]
     two_way = _two_way(workload, halves, generator)
     parts, priors = [workload, one_way], [np.full(len(workload), 1.0 / len(workload)), one_prior]
@@ -108,17 +109,5 @@ def _two_way(
     literals = halves.first[attributes] + (
         generator.random(attributes.shape) * halves.count[attributes]
     ).astype(np.int64)
-    return _uniform(
-        workload, halves.literals, 2 * literals + generator.integers(0, 2, attributes.shape)
-    )
-
-
-def _uniform(workload: Workload, literals: Literals, terms: Ints) -> Workload:
-    count, k = terms.shape
-    return Workload(
-        workload.schema,
-        literals,
-        np.arange(count + 1, dtype=np.int64) * k,
-        terms.reshape(-1).astype(np.int32),
-        np.zeros(count, dtype=bool),
-    )
+    terms = 2 * literals + generator.integers(0, 2, attributes.shape)
+    return Workload.conjunctions(workload.schema, halves.literals, terms)

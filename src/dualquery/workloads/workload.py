@@ -45,6 +45,20 @@ class Literals:
         table[self.codes_of(literal)] = True
         return table
 
+    @cached_property
+    def owner(self) -> Offsets:
+        """For each entry of `codes`, the literal that it belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    @classmethod
+    def single(cls, attribute: npt.NDArray[np.integer], code: npt.NDArray[np.integer]) -> Literals:
+        """Literals of one code each: literal i is `attribute[i]` having `code[i]`."""
+        return cls(
+            attribute.astype(np.int32),
+            np.arange(len(attribute) + 1, dtype=np.int64),
+            code.astype(np.int32),
+        )
+
     @classmethod
     def of(cls, sets: Iterable[tuple[int, Sequence[int]]]) -> Literals:
         """Build from (attribute, codes) pairs."""
@@ -183,6 +197,20 @@ class Workload:
         ):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+    @classmethod
+    def conjunctions(
+        cls, schema: Schema, literals: Literals, terms: npt.NDArray[np.integer]
+    ) -> Workload:
+        """Conjunctions of equal length: row q of the matrix `terms` holds the terms of query q."""
+        count, k = terms.shape
+        return cls(
+            schema,
+            literals,
+            np.arange(count + 1, dtype=np.int64) * k,
+            terms.reshape(-1).astype(np.int32, copy=False),
+            np.zeros(count, dtype=bool),
+        )
 
     @classmethod
     def of(cls, queries: Iterable[Query], schema: Schema) -> Workload:

@@ -59,7 +59,7 @@ class GeneratedTable:
         """The bits of these literals."""
         sizes = [min(BLOCK_ROWS, self.rows - f) for f in range(0, self.rows, BLOCK_ROWS)]
         blocks = [np.empty((len(literals), -(-rows // 64)), dtype=np.uint64) for rows in sizes]
-        owner = np.repeat(np.arange(len(literals)), np.diff(literals.start))
+        owner = literals.owner
         holds = np.zeros((len(literals), 2), dtype=bool)
         holds[owner, literals.codes] = True
         for first in range(0, len(literals), COLUMNS):
