@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,18 @@ def test_paths_are_found_in_the_text() -> None:
     found = {path for _, path in paths()}
     assert {"domain/query.py", "oracles/reduction/", "src/dualquery/oracles/"} <= found
     assert not any((SOURCE / gone).exists() for gone in ("refit/", "report/assets/model.js"))
+
+
+# Rooms
+
+
+def test_the_readme_lists_the_rooms_as_the_import_contract_does() -> None:
+    settings = tomllib.loads(text_of("pyproject.toml"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    layers = next(one["layers"] for one in contracts if one["type"] == "layers")
+    shown = re.findall(r"^  (\w+)/? +(PRIVATE)?", text_of("README.md"), re.M)
+    assert [room for room, _ in shown] == [r for r in layers if r not in ("__main__", "version")]
+    for room, private in shown:
+        first = SOURCE / room / "__init__.py"
+        says = first.is_file() and '"""PRIVATE' in first.read_text(encoding="utf-8")
+        assert says == bool(private), room
