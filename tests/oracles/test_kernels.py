@@ -154,8 +154,8 @@ def test_annealing_returns_the_value_of_its_slots(problem: Problem, seed: int) -
     starts = random_slots(core, np.random.default_rng(seed))[None]
     slots = core.home.copy()
     search = Search.over(core, slots)
-    schedule = Annealing(runs=6, sweeps=5).schedule(len(core.code), part.most(core))
-    found = core.constant + _anneal_kernels.anneal(core, part, schedule, starts, seed, search)
+    cooling = Annealing(runs=6, sweeps=5).cooling(len(core.code), part.most(core))
+    found = core.constant + _anneal_kernels.anneal(core, part, cooling, starts, seed, search)
     assert found == core_value(core, slots)
     assert found >= max(core_value(core, core.home), core_value(core, starts[0]))
 

@@ -1,7 +1,7 @@
 """Counting and weights on the workers of a Dask cluster. Private side.
 
-The client holds the workload, the counts and the records of the game, which is enough to make
-any shard again; the workers hold what a round needs: matches, exponents, bucket counts.
+The client holds the workload, the counts and the records of the game. From these it can make any
+shard again. The workers hold what a round needs: matches, exponents, and counts per bucket.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import logging
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import EngineError, first_line
 from dualquery.base.threads import thread_count
-from dualquery.engines.held import Birth, Round, forget, step
+from dualquery.engines.held import Answer, Birth, News, Question, Record, forget, step
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import (
     Private,
@@ -29,6 +30,7 @@ from dualquery.engines.parts import (
     cut,
     package_version,
 )
+from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Played, RecordPlayer
 from dualquery.game.transcript import Move
@@ -44,10 +46,10 @@ from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
 
 ATTEMPTS = 6
-"""How often a lost worker's task is done again before the run gives up."""
+"""How often a task is tried before the run gives up, because its workers were lost."""
 
 FAN_IN = 4
-"""Counts added up in one task."""
+"""How many counts of parts one task adds up."""
 
 CONNECT = "20s"
 """How long to try to reach a scheduler."""
@@ -55,9 +57,18 @@ CONNECT = "20s"
 PATIENCE = 60
 """Seconds to wait for a worker when there is none."""
 
+State = TypeVar("State")
+
+Strategy = npt.NDArray[np.float64] | tuple[Record, ...]
+"""What the data player answers with: one answer per query, or the records whose mean answers."""
+
 
 class DaskEngine:
-    """The workers of the cluster at an address, or of a local one that lives as long as this."""
+    """The workers of a Dask cluster.
+
+    The cluster is the one at the address of `scheduler`. Without an address, the engine starts a
+    local cluster when it is entered and stops it when it is left.
+    """
 
     def __init__(self, scheduler: str | None = None) -> None:
         self._scheduler = scheduler
@@ -100,7 +111,7 @@ class DaskEngine:
         trace: TracebackType | None,
     ) -> None:
         if self._client is not None:
-            with suppress(Exception):  # a scheduler that is gone has nothing left to forget
+            with suppress(Exception):  # a scheduler that is gone holds nothing any more
                 self._client.run(forget, self._run, on_error="ignore")
             with suppress(Exception):
                 self._client.close()
@@ -109,18 +120,18 @@ class DaskEngine:
 
     @property
     def client(self) -> Any:
-        """The Dask client, while the engine is open."""
+        """The Dask client; None unless the engine is open."""
         return self._client
 
     def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
-        if not isinstance(table, ParquetTable):  # one stream of rows: nothing to share out
+        if not isinstance(table, ParquetTable):  # one stream of rows cannot be cut into parts
             return LocalEngine().count(table, workload, out_of_domain)
         parts = cut(table, 2 * len(self._client.nthreads()))
         if not parts:
             return LocalEngine().count(table, workload, out_of_domain)
 
-        def attempt() -> Private:
-            # Not part of the tasks: a workload of millions of queries goes out once per worker.
+        def attempt() -> Private[Counted]:
+            # Not part of the tasks: a workload of millions of queries is sent once per worker.
             sent = self._client.scatter(workload, broadcast=True, hash=False)
             level = [
                 self._client.submit(count_part, part, sent, out_of_domain, __version__, pure=False)
@@ -131,22 +142,28 @@ class DaskEngine:
                     self._client.submit(add_parts, level[i : i + FAN_IN], pure=False)
                     for i in range(0, len(level), FAN_IN)
                 ]
-            added: Private = level[0].result()
+            added: Private[Counted] = level[0].result()
             return added
 
-        counts, rows = _persistently(attempt).open()
-        return Counted(counts, rows)
+        return _persistently(attempt).open()
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         shards = RemoteShards(self._client, self._run, actions, answers, reference)
         return RemoteQueryPlayer(answers, reference, shards)
 
-    def data_player(self, player: Any) -> Any:
-        return RemoteRecordPlayer(player) if isinstance(player, RecordPlayer) else player
+    def data_player(self, player: DataPlayer[State]) -> DataPlayer[State]:
+        either: object = player  # mypy takes no `DataPlayer[State]` for a `RecordPlayer`
+        if not isinstance(either, RecordPlayer):
+            return player
+        # Its answers are records instead of numbers; only `RemoteQueryPlayer` reads them.
+        return cast("DataPlayer[State]", RemoteRecordPlayer(either))
 
 
 class RemoteRecordPlayer:
-    """The record player without its matches, which the shards keep: its answers are its records."""
+    """The record player, except that its answers are its records so far.
+
+    It counts no matches: each shard counts those of its own queries.
+    """
 
     def __init__(self, player: RecordPlayer) -> None:
         self._player = player
@@ -154,7 +171,7 @@ class RemoteRecordPlayer:
     def start(self) -> Played:
         return Played((), np.zeros(0, dtype=np.int32))
 
-    def answers(self, state: Played) -> Any:
+    def answers(self, state: Played) -> tuple[Record, ...]:
         return state.records
 
     def respond(self, state: Played, temperature: float, draws: Draws) -> Move:
@@ -174,18 +191,20 @@ class RemoteQueryPlayer(QueryPlayer):
     def __init__(self, answers: Counted, reference: int, shards: RemoteShards) -> None:
         self._shards = shards
 
-    def draw(self, temperature: float, played: Any, samples: int, source: RandomSource) -> Draws:
-        """As in `QueryPlayer`; `played` holds the records so far, or an answer per query."""
+    def draw(
+        self, temperature: float, played: Strategy, samples: int, source: RandomSource
+    ) -> Draws:
+        """As in `QueryPlayer`, except that `played` may also be the records so far."""
         self._shards.news(temperature, played)
         return draw(self._shards, samples, source)
 
 
 class RemoteShards:
-    """Contiguous ranges of queries on workers, as one set of actions.
+    """Contiguous ranges of queries on workers, which together are all actions.
 
-    A shard is sent to a worker once and then told what changed. A worker that is lost takes its
-    shards with it; they are made again, on another worker, from what the client holds, up to
-    the very step of the round that was under way.
+    A shard is sent to a worker once. After that it is only told what changed. When a worker is
+    lost, its shards are lost too. The client makes them again on another worker, and repeats the
+    steps of the current round.
     """
 
     def __init__(
@@ -203,7 +222,7 @@ class RemoteShards:
         self._homes = homes[:shards]
         self._number = -1
         self._temperature = 0.0
-        self._played: Any = ()
+        self._played: Strategy = ()
         self._told = 0
         self._largest: float | None = None
         self._totals = np.zeros((shards, 1), dtype=np.int64)
@@ -212,20 +231,20 @@ class RemoteShards:
     def queries(self) -> int:
         return len(self._workload)
 
-    def news(self, temperature: float, played: Any) -> None:
-        """Begin a round: the temperature, and what the data player plays."""
+    def news(self, temperature: float, played: Strategy) -> None:
+        """Begin a round at this temperature, against these answers."""
         self._told = len(self._played) if isinstance(self._played, tuple) else 0
         self._number += 1
         self._temperature, self._played, self._largest = temperature, played, None
 
     def largest(self) -> float:
-        found = self._ask({i: {"news": self._news(i, self._told)} for i in self._shards})
-        return float(max(found.values()))
+        found = self._ask({i: Question(self._news(i, self._told)) for i in self._shards})
+        return max(answer.largest for answer in found.values())
 
     def tally(self, largest: float) -> npt.NDArray[np.int64]:
         self._largest = largest
-        found = self._ask({i: {"largest": largest} for i in self._shards})
-        self._totals = np.stack([found[i] for i in self._shards])
+        found = self._ask({i: Question(largest=largest) for i in self._shards})
+        self._totals = np.stack([found[i].totals for i in self._shards])
         total: npt.NDArray[np.int64] = self._totals.sum(axis=0)
         return total
 
@@ -235,12 +254,12 @@ class RemoteShards:
         shards, inside = route(self._totals, buckets, ranks)
         chosen = {int(i): np.flatnonzero(shards == i) for i in np.unique(shards)}
         found = self._ask(
-            {i: {"sought": (buckets[part], inside[part])} for i, part in chosen.items()}
+            {i: Question(sought=(buckets[part], inside[part])) for i, part in chosen.items()}
         )
         positions = np.empty(buckets.size, dtype=np.int64)
         scaled = np.empty(buckets.size, dtype=np.uint64)
         for i, part in chosen.items():
-            positions[part], scaled[part] = found[i]
+            positions[part], scaled[part] = found[i].positions, found[i].mantissas
             positions[part] += 2 * self._cuts[i]
         return positions, scaled
 
@@ -248,14 +267,13 @@ class RemoteShards:
     def _shards(self) -> range:
         return range(len(self._homes))
 
-    def _news(self, i: int, first: int) -> Round:
+    def _news(self, i: int, first: int) -> News:
         if isinstance(self._played, tuple):
-            records = tuple(self._played[first:])
-            return Round(self._number, self._temperature, first, records)
+            return News(self._number, self._temperature, first, self._played[first:])
         part = self._played[self._cuts[i] : self._cuts[i + 1]]
-        return Round(self._number, self._temperature, answers=part)
+        return News(self._number, self._temperature, answers=part)
 
-    def _birth(self, i: int) -> Private:
+    def _birth(self, i: int) -> Private[Birth]:
         part = np.arange(self._cuts[i], self._cuts[i + 1])
         return Private(
             Birth(
@@ -267,9 +285,9 @@ class RemoteShards:
             )
         )
 
-    def _ask(self, questions: dict[int, dict[str, Any]]) -> dict[int, Any]:
-        """One step of several shards at once; those that are lost are made again first."""
-        answers: dict[int, Any] = {}
+    def _ask(self, questions: dict[int, Question]) -> dict[int, Answer]:
+        """Ask several shards at once. Shards that were lost are made again, and asked again."""
+        answers: dict[int, Answer] = {}
         for attempt in range(ATTEMPTS):
             waiting = {
                 i: self._send(i, question, anew=attempt > 0)
@@ -285,27 +303,28 @@ class RemoteShards:
             self._rehome()
         raise EngineError(f"workers were lost {ATTEMPTS} times in one step; giving up")
 
-    def _send(self, i: int, question: dict[str, Any], *, anew: bool) -> Any:
-        home = self._homes[i]
+    def _send(self, i: int, question: Question, *, anew: bool) -> Any:
+        """The future of a shard's answer; None if its worker is lost."""
+        home, birth = self._homes[i], None
         if anew:
-            question = {**question, "news": self._news(i, 0), "largest": self._largest}
+            question = replace(question, news=self._news(i, 0), largest=self._largest)
             try:
                 # Scattered, not part of the task: it may be large, and tasks are kept and logged.
-                question["birth"] = self._client.scatter(self._birth(i), workers=[home], hash=False)
+                birth = self._client.scatter(self._birth(i), workers=[home], hash=False)
             except losses():
                 return None
         return self._client.submit(
-            step, f"{self._run}/{i}", self._number, **question, workers=[home], pure=False
+            step, f"{self._run}/{i}", self._number, question, birth, workers=[home], pure=False
         )
 
-    def _receive(self, i: int, future: Any) -> Private | None:
-        """What a shard answered; None where it, or its worker, is lost."""
+    def _receive(self, i: int, future: Any) -> Private[Answer] | None:
+        """What a shard answered; None if the shard or its worker is lost."""
         while future is not None:
             try:
-                found: Private | None = future.result(timeout=2)
+                found: Private[Answer] | None = future.result(timeout=2)
                 return found
             except TimeoutError:
-                # A task that is bound to one worker waits for ever for one that is gone.
+                # A task that is bound to a lost worker would wait for it for ever.
                 if self._homes[i] not in self._client.nthreads():
                     future.cancel()
                     return None
@@ -319,7 +338,7 @@ class RemoteShards:
             self._client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
             raise EngineError("all Dask workers were lost") from None
-        require_same_version(self._client)  # among those left may be new ones
+        require_same_version(self._client)  # new workers may have joined
         left = sorted(self._client.nthreads())
         for i, home in enumerate(self._homes):
             if home not in left:
@@ -331,15 +350,15 @@ def require_same_version(client: Any) -> None:
     found = client.run(package_version, on_error="return")
     for version in found.values():
         if isinstance(version, losses()):
-            continue  # lost meanwhile, and dealt with where it is missed
+            continue  # this worker was lost meanwhile; whoever needs it will notice
         if isinstance(version, Exception):
             raise EngineError(f"a Dask worker cannot import dualquery: {first_line(version)}")
         if version != __version__:
             raise another_version(version, __version__)
 
 
-def _persistently(attempt: Callable[[], Private]) -> Private:
-    """Repeat what failed because workers were lost."""
+def _persistently(attempt: Callable[[], Private[Counted]]) -> Private[Counted]:
+    """Try again while attempts fail because workers were lost."""
     for _ in range(ATTEMPTS):
         try:
             return attempt()
@@ -349,7 +368,7 @@ def _persistently(attempt: Callable[[], Private]) -> Private:
 
 
 def losses() -> tuple[type[BaseException], ...]:
-    """What a lost worker looks like from the client."""
+    """The errors that a client sees when a worker is lost."""
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError, FuturesCancelledError
 

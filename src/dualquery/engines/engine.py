@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from dualquery.base.checks import one_of
 from dualquery.base.errors import ParameterError, UnavailableError
+from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Table
@@ -16,6 +17,8 @@ from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
 
 NAMES = ("local", "dask")
+
+State = TypeVar("State")
 
 
 class Engine(Protocol):
@@ -29,8 +32,8 @@ class Engine(Protocol):
         """The query player for these counts."""
         ...
 
-    def data_player(self, player: Any) -> Any:
-        """The data player in the form in which the engine's query player reads it."""
+    def data_player(self, player: DataPlayer[State]) -> DataPlayer[State]:
+        """The same data player, with its answers in the form that `query_player` reads."""
         ...
 
     def __enter__(self) -> Self: ...

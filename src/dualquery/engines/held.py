@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +16,15 @@ from dualquery.workloads.workload import Workload
 Record = npt.NDArray[np.int32]
 
 _HELD: dict[str, HeldShard] = {}
-"""The shards of this process, by the name of the run and the number of the shard."""
+"""The shards of this process by name: the name of the run, and the number of the shard."""
 
 
 @dataclass(frozen=True, repr=False)
-class Round:
-    """What a shard needs to know to weigh its queries in one round.
+class News:
+    """What a shard is told at the beginning of a round, so that it can weigh its queries.
 
-    The data player's answers are either the mean of records, of which those from number
-    `first` on are given, or the numbers in `answers`.
+    The data player's answers are either the numbers in `answers`, or the mean of its records so
+    far. Of the records, only those from number `first` on are sent.
     """
 
     number: int
@@ -37,7 +36,7 @@ class Round:
 
 @dataclass(frozen=True, repr=False)
 class Birth:
-    """Everything a shard is made from: enough to make it again where a worker was lost."""
+    """Everything that a shard is made from. A shard of a lost worker is made again from it."""
 
     workload: Workload
     offsets: npt.NDArray[np.float64]
@@ -46,8 +45,40 @@ class Birth:
     reference: int
 
 
+@dataclass(frozen=True, repr=False)
+class Question:
+    """One or more steps of a round that a shard is asked to do, in the order of these fields.
+
+    Attributes:
+        news: begin a round.
+        largest: count the actions per bucket; this is the largest exponent of all shards.
+        sought: find actions, given by their buckets and by their ranks in this shard.
+    """
+
+    news: News | None = None
+    largest: float | None = None
+    sought: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    """What the last step of a question found; the fields of other steps hold nothing.
+
+    Attributes:
+        largest: the largest exponent of the shard.
+        totals: the number of actions per bucket.
+        positions: where the sought actions stand in the shard.
+        mantissas: the mantissas of their weights.
+    """
+
+    largest: float = -np.inf
+    totals: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    positions: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    mantissas: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+
 class HeldShard:
-    """A range of queries with their counts, the matches of the records so far, and weights."""
+    """A range of queries: their counts, their weights, and how many records so far match them."""
 
     def __init__(self, birth: Birth) -> None:
         self.birth = birth
@@ -56,8 +87,8 @@ class HeldShard:
         self.round = -1
         self.shard = Shard(len(birth.workload), offsets=birth.offsets)
 
-    def begin(self, news: Round) -> float | None:
-        """Weigh the queries for a round; None where earlier records are missing here."""
+    def begin(self, news: News) -> float | None:
+        """Weigh the queries for a round; None if this shard has not seen all earlier records."""
         answers = news.answers
         if answers is None:
             if news.first > self.seen:
@@ -78,32 +109,35 @@ class HeldShard:
 
 
 def step(
-    name: str,
-    number: int,
-    *,
-    news: Round | None = None,
-    largest: float | None = None,
-    sought: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None,
-    birth: Private | None = None,
-) -> Private | None:
-    """One step of a round on a shard, or several after one another; what the last one found.
+    name: str, number: int, question: Question, birth: Private[Birth] | None = None
+) -> Private[Answer] | None:
+    """One or more steps of a round on a shard.
 
-    Returns None where the shard is not here, or not in this round: then the client sends its
-    birth and all steps up to this one again.
+    Args:
+        name: the name of the shard.
+        number: the number of the round.
+        question: the steps.
+        birth: what to make the shard from, if it is to be made again.
+
+    Returns:
+        What the last step found. None if the shard is not here or is in another round: then the
+        client sends its birth, and all steps of the round up to this one, again.
     """
     try:
         if birth is not None:
             _HELD[name] = HeldShard(birth.open())
         held = _HELD.get(name)
-        found: Any = None
-        if held is not None and news is not None:
-            found = held.begin(news)
+        found = Answer()
+        if held is not None and question.news is not None:
+            top = held.begin(question.news)
+            found = found if top is None else Answer(largest=top)
         if held is None or held.round != number:
             return None
-        if largest is not None:
-            found = held.shard.tally(largest)
-        if sought is not None:
-            found = held.shard.locate(*sought)
+        if question.largest is not None:
+            found = Answer(totals=held.shard.tally(question.largest))
+        if question.sought is not None:
+            positions, mantissas = held.shard.locate(*question.sought)
+            found = Answer(positions=positions, mantissas=mantissas)
     except Exception as error:
         return enveloped(error)
     return Private(found)

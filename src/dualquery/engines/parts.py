@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
 import pyarrow as pa
 
 from dualquery.base.errors import DualQueryError, EngineError, TableError, first_line
 from dualquery.rows.arrow import ArrowTable, ParquetTable, parquet_batches
-from dualquery.rows.counting import Counts, count_rows
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import reading
 from dualquery.version import __version__
+from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
 
+T = TypeVar("T")
+
 MOST_ROWS = 1 << 22
-"""Rows of a part, about: what a worker holds at a time, packed."""
+"""About how many rows a part has. A worker holds the packed rows of one part at a time."""
 
 Piece = tuple[str, tuple[int, ...]]
 """A file, and some of its row groups."""
 
 
 class PartTable(ArrowTable):
-    """Some row groups of some files."""
+    """The rows of some row groups of some files."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         from pyarrow import parquet
@@ -41,9 +46,10 @@ class PartTable(ArrowTable):
 
 
 def cut(table: ParquetTable, parts: int) -> list[list[Piece]]:
-    """The row groups of a table in at least `parts` parts of about equal size, where it has them.
+    """Cut the row groups of a table into parts of about equal size.
 
-    A part ends between row groups; it holds `MOST_ROWS` rows or a single row group.
+    There are at least `parts` parts if the table has that many row groups. A row group is never
+    split. A part holds at most `MOST_ROWS` rows, or a single row group.
     """
     with reading(table.path):
         groups = [
@@ -72,28 +78,28 @@ def _by_file(groups: Sequence[tuple[str, int]]) -> list[Piece]:
 
 
 @dataclass(frozen=True)
-class Private:
+class Private(Generic[T]):
     """A private value on its way between machines; it never shows in a log or a traceback.
 
-    An error travels as a value too: a scheduler would write one that is raised to its log, and
+    An error travels as a value too. If it were raised, a scheduler would write it to its log, and
     an error about a cell quotes the cell.
     """
 
-    value: Any = field(default=None, repr=False)
+    value: T | None = field(default=None, repr=False)
     error: DualQueryError | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return "<private>"
 
-    def open(self) -> Any:
+    def open(self) -> T:
         """The value; the error, if there is one, is raised here."""
         if self.error is not None:
             raise self.error
-        return self.value
+        return cast(T, self.value)  # it is None only beside an error, or where T allows None
 
 
-def enveloped(error: Exception) -> Private:
-    """Whatever went wrong on a worker, as a value: what is raised there, a worker logs."""
+def enveloped(error: Exception) -> Private[Any]:
+    """An error of a worker as a value. If it were raised, the worker would log it."""
     if isinstance(error, DualQueryError):
         return Private(error=error)
     if isinstance(error, OSError):
@@ -104,19 +110,25 @@ def enveloped(error: Exception) -> Private:
 
 def count_part(
     pieces: list[Piece], workload: Workload, out_of_domain: OutOfDomain, version: str = __version__
-) -> Private:
-    """Counts over one part, and its rows; for a client of the same version only."""
+) -> Private[Counted]:
+    """Count one part.
+
+    Args:
+        pieces: the row groups of the part.
+        workload: the queries.
+        out_of_domain: what to do with a cell outside its declared domain.
+        version: the client's version; a worker of another version refuses.
+    """
     try:
         if version != __version__:
             raise another_version(__version__, version)
-        answers = count_rows(PartTable(pieces), workload, out_of_domain)
-        return Private((answers.counts, answers.rows))
+        return Private(count_rows(PartTable(pieces), workload, out_of_domain))
     except Exception as error:
         return enveloped(error)
 
 
 def another_version(theirs: str, ours: str) -> EngineError:
-    """Workers count with code of their own: it must be the client's."""
+    """The error about a worker of another version: it would count with other code."""
     return EngineError(
         f"a Dask worker has dualquery {theirs} and this process {ours}; "
         "install the same version on all workers"
@@ -124,17 +136,15 @@ def another_version(theirs: str, ours: str) -> EngineError:
 
 
 def package_version() -> str:
-    """The version of this package, for a client to ask its workers for."""
+    """The version of this package. A client asks its workers for it."""
     return __version__
 
 
-def add_parts(parts: Sequence[Private]) -> Private:
-    """The sum of several counts."""
+def add_parts(parts: Sequence[Private[Counted]]) -> Private[Counted]:
+    """The counts of several parts together."""
     try:
-        for part in parts:
-            if part.error is not None:
-                return part
-        counts: Counts = sum(part.value[0] for part in parts[1:]) + parts[0].value[0]
-        return Private((counts, sum(part.value[1] for part in parts)))
+        opened = [part.open() for part in parts]
+        counts = reduce(np.add, (part.counts for part in opened))
+        return Private(Counted(counts, sum(part.rows for part in opened)))
     except Exception as error:
         return enveloped(error)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dualquery.base.compile import njit
 from dualquery.oracles._kernels import lists, load, move, next_random
-from dualquery.oracles.core import Core, Int8, Int32, Int64, Part, Schedule, Search
+from dualquery.oracles.core import Cooling, Core, Int8, Int32, Int64, Part, Search
 
 # Exponential and Gumbel variables, tabulated: a draw costs one read instead of logarithms.
 EXPONENTIAL = -np.log((np.arange(4096) + 0.5) / 4096)
@@ -15,7 +15,7 @@ GUMBEL = -np.log(EXPONENTIAL)
 
 @njit(cache=True)
 def anneal(
-    core: Core, part: Part, schedule: Schedule, starts: Int32, seed: int, search: Search
+    core: Core, part: Part, cooling: Cooling, starts: Int32, seed: int, search: Search
 ) -> int:
     """Anneal one part; leave the best slots found in the search, return the terms' value.
 
@@ -27,7 +27,7 @@ def anneal(
     Args:
         core: the core that is searched.
         part: what to anneal.
-        schedule: how long, and how hot.
+        cooling: how long, and how hot.
         starts: assignments worth starting from, one row per assignment.
         seed: of the random numbers.
         search: the search; its slots as they come are the first best.
@@ -39,9 +39,9 @@ def anneal(
     best_value = load(core, part, search)
     alike = 0
     apart = False
-    for run in range(schedule.runs):
-        wanted = schedule.agree if apart else min(schedule.agree, schedule.unanimous)
-        if best_value >= schedule.enough or alike >= wanted:
+    for run in range(cooling.runs):
+        wanted = cooling.agree if apart else min(cooling.agree, cooling.unanimous)
+        if best_value >= cooling.enough or alike >= wanted:
             break
         fresh = run % 2 == 0
         if fresh:
@@ -57,8 +57,8 @@ def anneal(
             keep(variables, slot, best)
             alike = 0
             apart = run > 0
-        heat = schedule.hot if fresh else schedule.hot / 2
-        gain, random = cool(core, variables, schedule, heat, search, random)
+        heat = cooling.hot if fresh else cooling.hot / 2
+        gain, random = cool(core, variables, cooling, heat, search, random)
         own = value + gain
         value = own + cross(core, variables, best, search)
         if value > best_value:
@@ -101,14 +101,14 @@ def scatter(first: Int32, variables: Int32, slot: Int32, random: np.uint64) -> n
 
 @njit(inline="always")
 def cool(
-    core: Core, variables: Int32, schedule: Schedule, heat: float, search: Search, random: np.uint64
+    core: Core, variables: Int32, cooling: Cooling, heat: float, search: Search, random: np.uint64
 ) -> tuple[int, np.uint64]:
     """One run: sweeps at falling heat, then without heat until nothing gains.
 
     Args:
         core: the core that is searched.
         variables: the variables to move.
-        schedule: how many sweeps there are, and how cold the last is.
+        cooling: how many sweeps there are, and how cold the last is.
         heat: the heat of the first sweep.
         search: the search; all of it changes.
         random: the state of the generator.
@@ -118,11 +118,11 @@ def cool(
     """
     total = 0
     moved = True
-    cooling = (schedule.cold / heat) ** (1.0 / max(schedule.sweeps - 1, 1))
-    for _ in range(schedule.sweeps):
+    factor = (cooling.cold / heat) ** (1.0 / max(cooling.sweeps - 1, 1))
+    for _ in range(cooling.sweeps):
         gain, moved, random = sweep(core, variables, heat, search, random)
         total += gain
-        heat *= cooling
+        heat *= factor
     while moved:
         gain, moved, random = sweep(core, variables, 0.0, search, random)
         total += gain

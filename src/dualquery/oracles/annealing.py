@@ -14,7 +14,7 @@ import numpy as np
 
 from dualquery.base.checks import refusal, whole
 from dualquery.oracles.compile import compile_core
-from dualquery.oracles.core import Core, Int32, Part, Schedule, Search, decode, encode
+from dualquery.oracles.core import Cooling, Core, Int32, Part, Search, decode, encode
 from dualquery.oracles.oracle import Found, Record, TimedOracle
 from dualquery.oracles.problem import Problem
 from dualquery.oracles.reduction import Reduction, reduce_core
@@ -59,7 +59,7 @@ class Annealing(TimedOracle):
         if not 0 < self.cold <= self.hot:
             raise refusal("cold", self.cold, f"a number above 0 and up to hot = {self.hot:g}")
 
-    def schedule(self, slots: int, enough: int) -> Schedule:
+    def cooling(self, slots: int, enough: int) -> Cooling:
         """How a part with that many slots is annealed; a value of `enough` cannot be beaten."""
         # Few variables carry heavy scores, so small parts need more heat to come loose.
         hot = max(self.hot if slots < 600 else 0.6 * self.hot, self.cold)
@@ -67,7 +67,7 @@ class Annealing(TimedOracle):
         if sweeps is None:
             sweeps = min(max(slots // 12, 18), 100)
             runs = min(runs, 2400 // sweeps)
-        return Schedule(
+        return Cooling(
             runs, sweeps, float(hot), float(self.cold), enough, self.agree, self.unanimous
         )
 
@@ -116,11 +116,11 @@ def anneal_parts(
     search = Search.over(rest, slots)
     widths = np.diff(rest.first)
     for part in reduction.parts:
-        schedule = settings.schedule(int(widths[part.variables].sum()), part.most(rest))
+        cooling = settings.cooling(int(widths[part.variables].sum()), part.most(rest))
         if rest.parity[part.terms].any():
             start_parities(rest, part, slots)
         seed = int(generator.integers(2**62))
-        _anneal_kernels.anneal(rest, part, schedule, starts, seed, search)
+        _anneal_kernels.anneal(rest, part, cooling, starts, seed, search)
         _kernels.load(rest, part, search)
         _kernels.descend(rest, part.variables, search)
     return slots

@@ -145,7 +145,7 @@ class Search(NamedTuple):
         )
 
 
-class Schedule(NamedTuple):
+class Cooling(NamedTuple):
     """How long a part is annealed, and how hot.
 
     There are at most `runs` runs. Each has `sweeps` sweeps, and cools from `hot` (a run from

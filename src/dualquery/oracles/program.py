@@ -66,9 +66,9 @@ class Program:
         shape = (self.rows, self.columns)
         return csr_array((self.coefficient, (self.row, self.entry)), shape=shape)
 
-    def row_entries(self) -> list[Row]:
+    def row_entries(self) -> list[ProgramRow]:
         """A row by row, as whole numbers."""
-        rows = [Row([], []) for _ in range(self.rows)]
+        rows = [ProgramRow([], []) for _ in range(self.rows)]
         for row, column, coefficient in zip(
             self.row.tolist(), self.entry.tolist(), self.coefficient.tolist(), strict=True
         ):
@@ -106,7 +106,7 @@ class Program:
         return values
 
 
-class Row(NamedTuple):
+class ProgramRow(NamedTuple):
     """One row of a program."""
 
     columns: list[int]

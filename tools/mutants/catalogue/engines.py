@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "parts-counted-twice",
         "src/dualquery/engines/parts.py",
-        "sum(part.value[0] for part in parts[1:]) + parts[0].value[0]",
-        "sum(part.value[0] for part in parts) + parts[0].value[0]",
+        "reduce(np.add, (part.counts for part in opened))",
+        "reduce(np.add, (part.counts for part in opened), opened[0].counts)",
         ("tests/engines/test_engines.py::test_parts_cover_the_table",),
         "A record would count twice, and move the weights by twice what is charged.",
     ),

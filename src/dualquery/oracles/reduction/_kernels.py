@@ -44,7 +44,7 @@ class Living(NamedTuple):
     rank: Int32
 
 
-class Counted(NamedTuple):
+class OpenSizes(NamedTuple):
     """How much is open, and per literal its new number in the order of first use, or −1."""
 
     terms: int
@@ -54,7 +54,7 @@ class Counted(NamedTuple):
     number: Int32
 
 
-class Groups(NamedTuple):
+class ConnectedGroups(NamedTuple):
     """Variables and terms by connected component, in rising order within each."""
 
     variable_start: Int32
@@ -169,7 +169,7 @@ def living_slots(core: Core, alive: Int8) -> Living:
 
 
 @njit(inline="always")
-def count_open(core: Core, kept: Kept) -> Counted:
+def count_open(core: Core, kept: Kept) -> OpenSizes:
     """Count what is open, so that the arrays for it can be made."""
     is_open, term_open = kept.is_open, kept.term_open
     term_start, literal, literal_start = core.term_start, core.literal, core.literal_start
@@ -190,7 +190,7 @@ def count_open(core: Core, kept: Kept) -> Counted:
                     number[l] = literals
                     literals += 1
                     listed += literal_start[l + 1] - literal_start[l]
-    return Counted(terms, uses, literals, listed, number)
+    return OpenSizes(terms, uses, literals, listed, number)
 
 
 @njit(cache=True)
@@ -282,7 +282,7 @@ def settled_value(core: Core, slot: Int32, term_open: Int8) -> int:
 
 
 @njit(cache=True)
-def components(core: Core) -> Groups:
+def components(core: Core) -> ConnectedGroups:
     """Group what terms connect; components are in the order of their smallest variables."""
     owner, begins = core.variable, core.term_start
     terms = len(core.weight)
@@ -313,7 +313,7 @@ def components(core: Core) -> Groups:
         term_label[j] = label[owner[begins[j]]]
     variable_start, by_variable = sort_by_label(label, found)
     term_start, by_term = sort_by_label(term_label, found)
-    return Groups(variable_start, by_variable, term_start, by_term)
+    return ConnectedGroups(variable_start, by_variable, term_start, by_term)
 
 
 @njit(inline="always")
