@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.mwem import IMPROVED, Measurements, Mwem, Rates, Settings, Weights
+from dualquery.baselines.mwem import IMPROVED, Mwem, PrivatePart, Rates, Settings, Weights
 from dualquery.baselines.universe import ARRAYS, OnUniverse
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.language import parse
@@ -52,7 +52,7 @@ def log_noise(away: np.ndarray, scale: float) -> np.ndarray:
 def log_transcripts(table: tuple[int, ...], rates: Rates, settings: Settings) -> np.ndarray:
     """Log-probability of every (query, measurement, query, measurement)."""
     answers = counts_of(table)
-    private, queries = Measurements(answers, rates), OnUniverse(ASKED)
+    private, queries = PrivatePart(answers, rates), OnUniverse(ASKED)
     every = np.arange(len(ASKED))
 
     def choices(state: Weights, allowed: np.ndarray) -> np.ndarray:
@@ -130,7 +130,7 @@ def test_the_range_of_a_choice_is_exactly_what_is_charged() -> None:
     widest = 0.0
     for played in np.random.default_rng(0).random((20, len(ASKED))).round():
         logs = [
-            log_weights(Measurements(counts_of(t), rates).weigh(played, every))[::2] for t in TABLES
+            log_weights(PrivatePart(counts_of(t), rates).weigh(played, every))[::2] for t in TABLES
         ]
         widest = max(widest, *(float(np.ptp(logs[i] - logs[j])) for i, j in neighbours()))
     assert 2.0 * rates.choice * (1.0 - 1e-9) <= widest <= charged
@@ -140,7 +140,7 @@ def test_a_fit_chooses_and_measures_with_the_stated_chances() -> None:
     """The whole algorithm, run many times: what it gives away follows the enumerated law."""
     answers, settings = counts_of((0, 3, 3)), Settings(rounds=1, share=0.7)
     rates = Rates.of(6.0, ROWS, settings)
-    private, every = Measurements(answers, rates), np.arange(len(ASKED))
+    private, every = PrivatePart(answers, rates), np.arange(len(ASKED))
     uniform = OnUniverse(ASKED).answers(Weights.uniform(ASKED).distribution)
     expected = np.exp(rates.choice * np.abs(answers.counts - ROWS * uniform))
     chances = np.exp(log_weights(private.weigh(uniform, every))[::2])
@@ -162,7 +162,7 @@ def test_a_fit_chooses_and_measures_with_the_stated_chances() -> None:
 
 def test_the_choice_is_drawn_as_it_is_weighed() -> None:
     answers = Counted(np.array([0, 3, 5]), 10)
-    private = Measurements(answers, Rates(0.3, 1.0, 1.0))
+    private = PrivatePart(answers, Rates(0.3, 1.0, 1.0))
     played = np.array([0.5, 0.3, 0.1])
     expected = np.exp(0.3 * np.abs(answers.counts - 10 * played))
     source = SeededSource(3)

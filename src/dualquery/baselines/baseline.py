@@ -1,4 +1,4 @@
-"""What every baseline is: a name, answers to a workload, and what it cost."""
+"""What every baseline has: a name, answers to a workload, and a stated cost."""
 
 from __future__ import annotations
 
@@ -23,9 +23,14 @@ SEEDED = "seeded: NOT PRIVATE"
 class Cost:
     """The privacy statement of a baseline.
 
-    `mechanism` names the theorem behind ε and δ. `caveat` is empty where the answers could be
-    published as they are; it says so where the noise was drawn from a seed, or in floating point,
-    whose low bits can tell neighbours apart although the ideal mechanism could not.
+    Attributes:
+        epsilon: the ε that was spent.
+        delta: its δ.
+        neighbours: which tables the promise compares.
+        mechanism: the theorem behind ε and δ, in words.
+        caveat: why the answers must not be published as they are; empty if they could be. The noise
+            may come from a seed. Or it may be in floating point, whose low bits can tell neighbours
+            apart although the ideal mechanism could not.
     """
 
     epsilon: float
@@ -65,7 +70,7 @@ FREE = Cost(0.0, 0.0, Neighbours.REPLACE_ONE, "fixed before any row is read")
 
 
 class Statement(Protocol):
-    """What a promise says, whoever makes it: a release's privacy statement, or a `Cost`."""
+    """What the privacy statement of a release and the `Cost` of a baseline have in common."""
 
     @property
     def epsilon(self) -> float: ...
@@ -85,7 +90,7 @@ class Statement(Protocol):
 
 
 class Answering(Protocol):
-    """Answers to a workload at a stated cost: a release and every baseline."""
+    """What gives answers to a workload at a stated cost: a release, and every baseline."""
 
     @property
     def privacy(self) -> Statement: ...

@@ -21,16 +21,22 @@ from dualquery.workloads.workload import Workload
 Floats = npt.NDArray[np.float64]
 
 CELLS = 8192
-"""Cells counted in one pass over the rows."""
+"""Cells that one pass over the rows counts."""
 
 
 @dataclass(frozen=True)
 class Independent:
-    """Every cell of every one-way table with Gaussian noise, then attributes as independent.
+    """Gaussian noise on every cell of every one-way table; attributes are taken as independent.
 
-    Guarantee: replacing a record moves two cells of each of the d tables by one, an L2
-    distance of √(2d); adding or removing one moves one cell of each, √d. Noise of standard
-    deviation that distance over μ is μ-GDP.
+    Guarantee: replacing a record moves two cells of each of the d tables by one, which is an L2
+    distance of √(2d). Adding or removing a record moves one cell of each, which is √d. Noise whose
+    standard deviation is that distance divided by μ makes the tables μ-GDP.
+
+    Attributes:
+        shares: the estimated share of each code, those of the first attribute first.
+        first: where the codes of each attribute begin in `shares`.
+        privacy: what it cost.
+        name: what comparisons call it.
     """
 
     shares: Floats
@@ -50,6 +56,17 @@ class Independent:
         generator: np.random.Generator,
         out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
     ) -> Independent:
+        """Count all one-way tables and add noise.
+
+        Args:
+            table: the private rows.
+            schema: their attributes.
+            epsilon: the budget, which is spent as a whole.
+            delta: the budget's δ.
+            neighbours: which tables the promise compares.
+            generator: the source of the noise.
+            out_of_domain: what to do with a cell outside its domain.
+        """
         counts = one_way_counts(table, schema, out_of_domain)
         moved = 2 if neighbours is Neighbours.REPLACE_ONE else 1
         scale = np.sqrt(moved * len(schema)) / mu_of(epsilon, delta)
@@ -68,9 +85,16 @@ class Independent:
 def one_way_counts(
     table: Table, schema: Schema, out_of_domain: OutOfDomain, cells: int = CELLS
 ) -> npt.NDArray[np.int64]:
-    """How many rows have each code of each attribute, some attributes at a time.
+    """How many rows have each code of each attribute.
 
-    A pass over the rows packs one column per cell, so the cells of a wide table would not fit.
+    A pass over the rows packs one column per cell, and all cells of a wide table would not fit
+    into memory. So each pass counts the cells of some attributes.
+
+    Args:
+        table: the private rows.
+        schema: their attributes.
+        out_of_domain: what to do with a cell outside its domain.
+        cells: cells per pass.
     """
     sizes = schema.sizes.astype(np.int64)
     part = np.cumsum(sizes) // cells
@@ -84,7 +108,7 @@ def one_way_counts(
 
 
 def _shares(noisy: Floats, first: npt.NDArray[np.int64]) -> Floats:
-    """Noisy counts as distributions: nothing below zero, each attribute summing to one."""
+    """Noisy counts as distributions: no share is negative, and those of an attribute sum to one."""
     held = np.maximum(noisy, 0.0)
     sizes = np.diff(first)
     totals = np.add.reduceat(held, first[:-1])

@@ -1,7 +1,7 @@
 """MWEM (Hardt, Ligett, McSherry 2012): multiplicative weights over every possible record.
 
-Private side: it reads counts. It holds one number per possible record, so it is for narrow
-tables; there it is the method to beat.
+Private side: it reads counts. It holds one number per possible record, so it can run on narrow
+tables only. There it is the method to beat.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ OUTPUTS = ("average", "last")
 
 @dataclass(frozen=True)
 class Settings:
-    """How MWEM runs. The defaults are the published algorithm.
+    """How MWEM runs. The defaults are the published algorithm; no improvement costs privacy.
 
-    Known improvements, none of which costs privacy: `passes` repeats the multiplicative weights
-    over all measurements so far, that many times a round (published: the newest, once);
-    `output` "last" answers from the last distribution; the published average is over those that
-    queries were chosen against, A_0 to A_{T−1}, which is what its theorem bounds;
-    `repeats` False measures no query twice while there are others; `share` is the part of a
-    round's budget that the choice of the query takes (published: half).
+    Attributes:
+        rounds: queries that are chosen and measured.
+        passes: how many times per round the multiplicative weights go over all measurements so far.
+            Published is one step for the newest measurement, which is passes = 0.
+        output: "average" answers from the average of the distributions that queries were chosen
+            against, A_0 to A_{T−1}, which the published theorem bounds; "last" answers from the
+            last distribution.
+        repeats: whether a query may be measured twice although others are left.
+        share: the part of a round's budget that the choice of the query takes; published is half.
     """
 
     rounds: int = 15
@@ -56,12 +59,12 @@ class Settings:
 
 
 IMPROVED = Settings(passes=20, output="last", repeats=False)
-"""The improvements together, as implementations in use have them."""
+"""All improvements together, as the implementations in use have them."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What a round spends, and on what.
+    """What a round spends on its choice and on its measurement.
 
     Guarantee: replacing a record moves every count, hence every score |c − n·a|, by at most one.
     A choice with probability proportional to exp(`choice`·score) then has bounded range
@@ -87,13 +90,14 @@ class Rates:
 
 
 @dataclass(frozen=True, eq=False)
-class Measurements:
-    """The part of MWEM that reads the table: all else is computed from what this gives away.
+class PrivatePart:
+    """The part of MWEM that reads the table. All else is computed from what this gives away.
 
-    A query is chosen by the exponential mechanism, on the package's exact draw. That draw is over
-    queries and negations with opposite exponents. With the exponents choice·|score| ≥ 0, a draw
-    that is no negation is query q with probability proportional to exp(choice·|score|), exactly;
-    negations are drawn less than half the time, and drawn again.
+    A query is chosen by the exponential mechanism, with the package's exact draw. That draw is over
+    queries and their negations, which have opposite exponents. The exponents are
+    choice·|score| ≥ 0, so a draw that is no negation is query q with probability exactly
+    proportional to exp(choice·|score|). A negation is drawn at most half the time, and then the
+    draw is repeated.
     """
 
     table: Counted
@@ -107,7 +111,7 @@ class Measurements:
         return shard
 
     def choose(self, played: Floats, allowed: Positions, source: RandomSource) -> int:
-        """A query that the distribution answers badly."""
+        """A query, the more probable the worse the distribution answers it."""
         shard = self.weigh(played, allowed)
         while True:
             drawn = draw(shard, 1, source)
@@ -133,10 +137,15 @@ class Weights:
         return cls(np.full(shape, 1.0 / math.prod(shape)))
 
     def learn(self, query: int, share: float, queries: OnUniverse, passes: int) -> Weights:
-        """The state after one more measurement: multiplicative weights, as published.
+        """The state after one more measurement, by multiplicative weights as published.
 
-        A(x) ← A(x)·exp(q(x)·(measured − q(A))/2), in shares of the table; with passes, the same
-        again for all measurements so far.
+        The step is A(x) ← A(x)·exp(q(x)·(measured − q(A))/2), in shares of the table.
+
+        Args:
+            query: the query that was measured.
+            share: its noisy answer.
+            queries: the workload on the universe.
+            passes: how many times to repeat the step for all measurements so far.
         """
         measured = (*self.measured, (query, share))
         distribution = self.distribution.copy()
@@ -148,7 +157,7 @@ class Weights:
 
 
 def _pull(distribution: Floats, query: int, target: float, queries: OnUniverse) -> None:
-    """One step, in place. The new total is known from the query's own marginal table."""
+    """One step, in place. The query's own marginal table gives the new total."""
     indicator = queries.indicator(query)
     view, shape = _merged(distribution, indicator.shape)
     indicator = indicator.reshape(shape)
@@ -159,9 +168,9 @@ def _pull(distribution: Floats, query: int, target: float, queries: OnUniverse) 
 
 
 def _merged(distribution: Floats, shape: tuple[int, ...]) -> tuple[Floats, tuple[int, ...]]:
-    """The distribution with neighbouring axes that a query does not ask for as one axis.
+    """The distribution, with neighbouring axes that the query does not name merged into one.
 
-    Few long axes are several times faster to go over than many short ones.
+    A pass over few long axes is several times faster than one over many short ones.
     """
     whole: list[int] = []
     asked: list[int] = []
@@ -196,11 +205,22 @@ class Mwem:
         name: str = "mwem",
         observer: Callable[[int, int], None] = lambda done, total: None,
     ) -> Mwem:
-        """Run MWEM on the counts of a workload; n is public, neighbours replace one record."""
+        """Run MWEM on the counts of a workload. The number of rows is public.
+
+        Args:
+            answers: the true counts.
+            workload: the queries that were counted.
+            epsilon: the budget; δ is 0, and neighbours replace one record.
+            source: the random source of draws and noise.
+            settings: how to run; None for the published algorithm.
+            memory: the most bytes that the universe may take.
+            name: what comparisons call the result.
+            observer: told how many rounds are done, and of how many.
+        """
         settings = settings or Settings()
         require_memory(workload.schema, memory)
         rates = Rates.of(epsilon, answers.rows, settings)
-        private = Measurements(answers, rates)
+        private = PrivatePart(answers, rates)
         queries = OnUniverse(workload)
         state = Weights.uniform(workload)
         total = np.zeros_like(state.distribution)
@@ -228,5 +248,5 @@ class Mwem:
     def answers(self, workload: Workload) -> Floats:
         shape = tuple(int(size) for size in workload.schema.sizes)
         if shape != self.distribution.shape:
-            raise ParameterError("the workload is over another schema than MWEM was fitted on")
+            raise ParameterError("the workload has another schema than the one MWEM was fitted on")
         return np.clip(OnUniverse(workload).answers(self.distribution), 0.0, 1.0)

@@ -1,8 +1,8 @@
 """Integer noise without rounding: the discrete Laplace distribution.
 
-Counts are integers, so noise may be too; drawn by comparing uniform integers, it has exactly the
-stated probabilities, and there are no low bits of a float to give a neighbour away. The method is
-that of Canonne, Kamath and Steinke (The Discrete Gaussian for Differential Privacy, 2020).
+Counts are integers, so the noise may be integers too. It is drawn by comparing uniform integers, so
+it has exactly the stated probabilities, and no low bits of a float can tell neighbours apart. The
+method is by Canonne, Kamath and Steinke (The Discrete Gaussian for Differential Privacy, 2020).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dualquery.base.checks import positive
 from dualquery.privacy.sources import RandomSource, uniform_below
 
 GRID = 2**20
-"""Scales are rounded up to a multiple of 1/GRID, so that they are short fractions."""
+"""A scale is rounded up to a multiple of 1/GRID, so that it is a short fraction."""
 
 
 def rational_scale(scale: float) -> Fraction:
-    """The scale that is used for `scale`: a short fraction, never smaller."""
+    """The short fraction that is used in place of `scale`; it is never smaller."""
     return Fraction(math.ceil(Fraction(positive("scale", scale)) * GRID), GRID)
 
 
 def discrete_laplace(scale: float, source: RandomSource) -> int:
     """An integer k with probability proportional to exp(−|k|/b), b = `rational_scale(scale)`.
 
-    Guarantee: added to a count that moves by at most one, it is (1/b)-private.
+    Guarantee: a count that moves by at most one is (1/b)-private with this noise added.
     """
     b = rational_scale(scale)
     while True:
@@ -38,7 +38,7 @@ def discrete_laplace(scale: float, source: RandomSource) -> int:
         size = (remainder + b.numerator * whole) // b.denominator
         negative = uniform_below(source, 2)
         if negative and size == 0:
-            continue  # zero has one sign
+            continue  # zero must not be drawn with two signs
         return -size if negative else size
 
 

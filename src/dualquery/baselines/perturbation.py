@@ -1,15 +1,15 @@
-"""Per-query noise: the Laplace and the Gaussian mechanism over a whole workload.
+"""Noise per query: the Laplace and the Gaussian mechanism over a whole workload.
 
-Private side: they read counts. Each query is answered by its own noisy count, so they answer the
-workload they were fitted on and nothing else, and their error grows with the number of queries.
+Private side: they read counts. Each query is answered by its own noisy count. So they answer only
+the workload that they were fitted on, and their error grows with the number of queries.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from dualquery.base.checks import positive
 from dualquery.base.errors import QueryError
@@ -21,10 +21,19 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
 
-# Replacing a record moves each count by at most one, so m different queries are an L1 distance of m
-# and an L2 distance of √m apart, and no smaller bound holds for every workload. A query that is
-# asked twice is measured once. Answers are shares of the table, so its size must be public:
-# neighbours replace one record.
+# Replacing a record moves each count by at most one. So the counts of m different queries move by
+# at most m in L1 distance and √m in L2 distance, and no smaller bound holds for every workload. A
+# query that is asked twice is measured once. Answers are shares of the table, so its
+# size must be public: neighbours replace one record.
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """Noise for the different queries of a workload, and what it costs."""
+
+    values: Floats
+    scale: float
+    privacy: Cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +49,35 @@ class _Noisy:
     def name(self) -> str:
         raise NotImplementedError
 
+    @staticmethod
+    def _draw(queries: int, epsilon: float, delta: float, generator: np.random.Generator) -> _Noise:
+        """Noise for so many counts."""
+        raise NotImplementedError
+
+    @classmethod
+    def fit(
+        cls,
+        answers: Counted,
+        workload: Workload,
+        *,
+        epsilon: float,
+        delta: float,
+        generator: np.random.Generator,
+    ) -> Self:
+        """Add noise to the count of every different query.
+
+        Args:
+            answers: the true counts.
+            workload: the queries that were counted.
+            epsilon: the budget, which is spent as a whole.
+            delta: the budget's δ.
+            generator: the source of the noise.
+        """
+        first, which = workload.different
+        noise = cls._draw(len(first), epsilon, delta, generator)
+        shares = np.clip((answers.counts[first] + noise.values) / answers.rows, 0.0, 1.0)
+        return cls(shares[which], workload.fingerprint, noise.scale, noise.privacy)
+
     def answers(self, workload: Workload) -> Floats:
         if workload.fingerprint != self.fingerprint:
             raise QueryError(
@@ -51,34 +89,21 @@ class _Noisy:
 class Laplace(_Noisy):
     """Laplace noise on the count of every different query.
 
-    Guarantee: noise of scale b makes one count (1/b)-private. Over m counts that is ε = m/b, and
-    for δ > 0 also ρ = m/(2b²) zero-concentrated, which allows far less noise where m is large;
-    the smaller scale of the two is used.
+    Guarantee: noise of scale b makes one count (1/b)-private. Over m counts that is ε = m/b. For
+    δ > 0 it is also ρ = m/(2b²) zero-concentrated, which allows far less noise if m is large. The
+    smaller scale of the two is used.
     """
 
     @property
     def name(self) -> str:
         return "laplace"
 
-    @classmethod
-    def fit(
-        cls,
-        answers: Counted,
-        workload: Workload,
-        *,
-        epsilon: float,
-        delta: float,
-        generator: np.random.Generator,
-    ) -> Laplace:
-        first, which = workload.different
-        scale, proof = laplace_scale(len(first), epsilon, delta)
-        noise = generator.laplace(0.0, scale, len(first))
-        cost = Cost(
-            epsilon, 0.0 if proof == "sum" else delta, Neighbours.REPLACE_ONE,
-            f"Laplace noise, {proof}", FLOATING,
-        )  # fmt: skip
-        shares = _shares(answers, first, noise)
-        return cls(shares[which], workload.fingerprint, scale, cost)
+    @staticmethod
+    def _draw(queries: int, epsilon: float, delta: float, generator: np.random.Generator) -> _Noise:
+        scale, proof = laplace_scale(queries, epsilon, delta)
+        spent = 0.0 if proof == "sum" else delta
+        cost = Cost(epsilon, spent, Neighbours.REPLACE_ONE, f"Laplace noise, {proof}", FLOATING)
+        return _Noise(generator.laplace(0.0, scale, queries), scale, cost)
 
 
 class Gaussian(_Noisy):
@@ -92,30 +117,15 @@ class Gaussian(_Noisy):
     def name(self) -> str:
         return "gaussian"
 
-    @classmethod
-    def fit(
-        cls,
-        answers: Counted,
-        workload: Workload,
-        *,
-        epsilon: float,
-        delta: float,
-        generator: np.random.Generator,
-    ) -> Gaussian:
-        first, which = workload.different
-        scale = float(np.sqrt(len(first))) / mu_of(epsilon, delta)
-        noise = generator.normal(0.0, scale, len(first))
+    @staticmethod
+    def _draw(queries: int, epsilon: float, delta: float, generator: np.random.Generator) -> _Noise:
+        scale = float(np.sqrt(queries)) / mu_of(epsilon, delta)
         cost = Cost(epsilon, delta, Neighbours.REPLACE_ONE, "Gaussian noise", FLOATING)
-        shares = _shares(answers, first, noise)
-        return cls(shares[which], workload.fingerprint, scale, cost)
-
-
-def _shares(answers: Counted, chosen: npt.NDArray[np.int64], noise: Floats) -> Floats:
-    return np.clip((answers.counts[chosen] + noise) / answers.rows, 0.0, 1.0)
+        return _Noise(generator.normal(0.0, scale, queries), scale, cost)
 
 
 def laplace_scale(queries: int, epsilon: float, delta: float) -> tuple[float, str]:
-    """The smaller of the scales that two proofs allow for so many counts, and which proof it is."""
+    """The smaller of the scales that two proofs allow for so many counts, and the proof's name."""
     from scipy.optimize import brentq
 
     pure = queries / positive("epsilon", epsilon)

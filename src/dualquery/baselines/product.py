@@ -16,8 +16,8 @@ Floats = npt.NDArray[np.float64]
 def product_answers(workload: Workload, probability: Floats) -> Floats:
     """The answers if the literals held independently with these probabilities.
 
-    A conjunction has the product of its terms' probabilities p; a parity, "an even number
-    of them holds", (1 + Π (1 − 2p))/2.
+    The answer to a conjunction is the product of the probabilities p of its terms. The answer to a
+    parity, "an even number of them holds", is (1 + Π (1 − 2p))/2.
     """
     positive = probability[workload.terms >> 1]
     p = np.where(workload.terms & 1, 1.0 - positive, positive)
@@ -31,9 +31,9 @@ def product_answers(workload: Workload, probability: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Zeros:
-    """The table in which every bit of every record is off; it costs no privacy.
+    """The table in which every bit of every record is off. It costs no privacy.
 
-    A 0/1 column is then 0. An attribute with a bit per value has none of its values.
+    A 0/1 column then holds 0. An attribute with one bit per value has none of its values.
     """
 
     name: str = "zeros"
@@ -49,7 +49,7 @@ class Zeros:
 
 @dataclass(frozen=True)
 class Uniform:
-    """The table that holds each valid record once; it costs no privacy."""
+    """The table that holds each valid record once. It costs no privacy."""
 
     name: str = "uniform"
     privacy: Cost = FREE

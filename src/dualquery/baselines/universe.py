@@ -1,6 +1,6 @@
 """Distributions over every possible record, and the answers of a workload on them.
 
-A number per possible record is what high dimension forbids; here it is for tables narrow enough.
+One number per possible record is too much for a wide table, so this is for narrow ones.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from dualquery.baselines.baseline import Floats
 from dualquery.domain.schema import Schema
 from dualquery.workloads.workload import Workload
 
-Axes = tuple[int, ...]
+AttributeSet = tuple[int, ...]
+"""Positions of attributes, in rising order."""
 
 MEMORY = 2 * 2**30
-"""Bytes that the universe may take unless told otherwise."""
+"""Bytes that the universe may take if the caller states no other limit."""
 
 ARRAYS = 4
-"""Arrays of the universe's size that are alive at once, at most: the distribution before and after
-a step, their sum over rounds, and a path of marginal tables, each half the last or less."""
+"""The most arrays of the universe's size that are alive at once: the distribution before and after
+a step, the sum over rounds, and a path of marginal tables, each at most half of the one before."""
 
 
 def universe_size(schema: Schema) -> int:
-    """How many records are possible; exact, however many."""
+    """How many records are possible, as an exact number."""
     return math.prod(int(size) for size in schema.sizes)
 
 
@@ -51,13 +52,18 @@ def _power(number: int) -> str:
 class Group:
     """Queries on the same attributes, as products of one factor per attribute.
 
-    A conjunction is Π 1[literal], and its expectation the answer; a parity is
-    (1 + Π (1 − 2·1[literal]))/2, affine in the expectation of such a product. `factors[j]` holds,
-    per query and code of attribute j, the factor's value.
+    A conjunction is Π 1[literal], and its expectation is the answer. A parity is
+    (1 + Π (1 − 2·1[literal]))/2, which is affine in the expectation of such a product.
+
+    Attributes:
+        positions: where the queries stand in the workload.
+        attributes: the attributes that all of them name.
+        factors: per attribute, the value of the factor by query and code.
+        parity: per query, whether it is a parity.
     """
 
     positions: npt.NDArray[np.int64]
-    attributes: tuple[int, ...]
+    attributes: AttributeSet
     factors: tuple[Floats, ...]
     parity: npt.NDArray[np.bool_]
 
@@ -79,26 +85,26 @@ class Group:
 
 
 class OnUniverse:
-    """A workload made ready for distributions over the universe.
+    """A workload that is ready to be answered on distributions over the universe.
 
-    All answers come from the marginal tables of the attributes the queries mention, and those
-    from one another: a table is summed out of one with a single attribute more, so that the big
-    array is read a few times and not once per query.
+    All answers come from marginal tables of the attributes that queries name. Each of these tables
+    is summed out of a table with one attribute more. So the large array is read a few times, and
+    not once per query.
     """
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
         self.groups = _groups(workload)
         self._place: dict[int, tuple[Group, int]] = {}
-        self._asked: dict[Axes, list[Group]] = {}
-        self._below: dict[Axes, list[Axes]] = {}
+        self._asked: dict[AttributeSet, list[Group]] = {}
+        self._below: dict[AttributeSet, list[AttributeSet]] = {}
         for group in self.groups:
             for member, position in enumerate(group.positions):
                 self._place[int(position)] = (group, member)
             self._asked.setdefault(group.attributes, []).append(group)
             self._link(group.attributes)
 
-    def _link(self, attributes: Axes) -> None:
+    def _link(self, attributes: AttributeSet) -> None:
         """Note which table each table is summed out of, up to the whole universe."""
         while len(attributes) < len(self.workload.schema):
             missing = next(a for a in range(len(attributes) + 1) if a not in attributes)
@@ -115,13 +121,13 @@ class OnUniverse:
         self._descend(tuple(range(distribution.ndim)), distribution, found)
         return found
 
-    def _descend(self, attributes: Axes, table: Floats, found: Floats) -> None:
-        """Answer the groups on a table and on all below it; one path of tables is alive at once."""
+    def _descend(self, attributes: AttributeSet, table: Floats, found: Floats) -> None:
+        """Answer the groups of a table and of all tables below it, one path of them at a time."""
         for group in self._asked.get(attributes, ()):
             found[group.positions] = group.answers(table)
         for smaller in self._below.get(attributes, ()):
             gone = next(axis for axis, a in enumerate(attributes) if a not in smaller)
-            # One value: nothing to sum, and no copy.
+            # An attribute with one value needs no sum, and the view needs no copy.
             one = table.shape[gone] == 1
             self._descend(smaller, table.squeeze(gone) if one else table.sum(axis=gone), found)
 

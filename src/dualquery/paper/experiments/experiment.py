@@ -114,10 +114,10 @@ class Task:
         for name, found in bench.shape.cells().items():
             if found != expected[name]:
                 raise TableError(f"the table has {name} = {found}; expected {expected[name]}")
-        outcome = run(self.series, bench, self.spend, self.game, self.number, progress)
+        result = run(self.series, bench, self.spend, self.game, self.number, progress)
         return {
             **self.key,
-            **outcome.cells(bench.truth),
+            **result.cells(bench.truth),
             "counting_seconds": bench.counting_seconds,
         }
 

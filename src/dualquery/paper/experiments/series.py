@@ -1,14 +1,14 @@
 """The series of the experiments: ways to answer a workload, each at a stated cost.
 
-Every run is seeded, so that a figure can be made again; seeded runs are NOT PRIVATE, which is
-right for public data and nowhere else.
+Every run is seeded, so that a figure can be made again. Seeded runs are NOT PRIVATE, which is right
+for public data only.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ DATA_FREE = ("zeros", "uniform")
 
 @dataclass(frozen=True)
 class Game:
-    """Parameters of the paper's game; `rounds` None means as many as the budget allows."""
+    """Parameters of the paper's game; with `rounds` None it has as many as the budget allows."""
 
     eta: float
     samples: int
@@ -74,8 +74,8 @@ class Spend:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What one run measured."""
+class Result:
+    """The answers of one run, how long they took, and the parameters of its game if it had one."""
 
     answers: Floats
     seconds: float
@@ -84,10 +84,9 @@ class Outcome:
     rounds: int | str = ""
 
     def cells(self, truth: Floats) -> dict[str, object]:
-        errors = Distance.of(self.answers, truth)
+        """The cells of the stored run that this decides."""
         return {
-            "max_error": errors.max_error,
-            "average_error": errors.average_error,
+            **asdict(Distance.of(self.answers, truth)),
             "seconds": self.seconds,
             "eta": self.eta,
             "samples": self.samples,
@@ -106,10 +105,17 @@ def allowed_rounds(spend: Spend, rows: int, game: Game) -> int:
     return largest_rounds(budget_of(spend, rows), samples=game.samples, eta=game.eta)
 
 
-def run(
-    name: str, bench: Bench, spend: Spend, game: Game, seed: int, progress: Progress
-) -> Outcome:
-    """One run of a series."""
+def run(name: str, bench: Bench, spend: Spend, game: Game, seed: int, progress: Progress) -> Result:
+    """One run of a series.
+
+    Args:
+        name: the series.
+        bench: the table, the workload and its counts.
+        spend: the privacy that the run may use.
+        game: the parameters of the paper's game.
+        seed: of all its randomness.
+        progress: told the stage, and how much of it is done.
+    """
     if name in ("game", "paper", "paper-gaussian"):
         return play_records(bench, bench.binary_workload, spend, game, seed, progress)
     if name == "valid":
@@ -132,16 +138,23 @@ def run(
         return fit_estimator(bench, spend, seed, progress, player="model", refit=True)
     begun = time.perf_counter()
     found = baseline(name, bench, spend, seed, progress)
-    return Outcome(found.answers(bench.workload), time.perf_counter() - begun)
+    return Result(found.answers(bench.workload), time.perf_counter() - begun)
 
 
 def play_records(
     bench: Bench, workload: Workload, spend: Spend, game: Game, seed: int, progress: Progress
-) -> Outcome:
-    """The paper's game against the counts of the bench, over whichever view the workload has.
+) -> Result:
+    """The paper's game against the counts of the bench.
 
-    Timed without counting, which the paper leaves out too, and without compilation: two rounds
-    are played beforehand.
+    The time leaves out counting, as the paper does, and compilation: two rounds are played first.
+
+    Args:
+        bench: the counts.
+        workload: the queries, over the table itself or over the paper's view of it.
+        spend: the privacy that the run may use.
+        game: its parameters.
+        seed: of all its randomness.
+        progress: told the stage, and how much of it is done.
     """
     rounds = allowed_rounds(spend, bench.rows, game)
     player = RecordPlayer(workload, make_oracle("annealing"), free=Free(bench.data.free), seed=seed)
@@ -161,13 +174,21 @@ def play_records(
     begun = time.perf_counter()
     answers = of(rounds, game.samples)
     seconds = time.perf_counter() - begun
-    return Outcome(answers, seconds, game.eta, game.samples, rounds)
+    return Result(answers, seconds, game.eta, game.samples, rounds)
 
 
 def fit_estimator(
     bench: Bench, spend: Spend, seed: int, progress: Progress, **settings: Any
-) -> Outcome:
-    """A run through the package's front door, with its own plan where none is given."""
+) -> Result:
+    """A run of `DualQuery.fit`, which plans whatever the settings leave open.
+
+    Args:
+        bench: the table and the workload.
+        spend: the privacy that the run may use.
+        seed: of all its randomness.
+        progress: told the stage, and how much of it is done.
+        settings: further arguments of `DualQuery`.
+    """
     clock = _Clock(progress)
     job = DualQuery(
         epsilon=spend.epsilon,
@@ -184,7 +205,7 @@ def fit_estimator(
         progress=clock,
     )
     parameters = made.parameters
-    return Outcome(
+    return Result(
         np.clip(made.answers(), 0.0, 1.0),
         clock.seconds,
         parameters.get("eta") or "",
@@ -194,10 +215,10 @@ def fit_estimator(
 
 
 class _Clock:
-    """Times the game and what follows it, from the rounds as they are reported.
+    """Times the game and what follows it, by the reports after each round.
 
-    Reading and counting come before the first report and are left out; the first round, which
-    no report begins, is taken to last as long as the others.
+    Reading and counting come before the first report, so they are left out. No report marks the
+    beginning of the first round, so that round is taken to last as long as the others.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -219,7 +240,15 @@ class _Clock:
 
 
 def baseline(name: str, bench: Bench, spend: Spend, seed: int, progress: Progress) -> Baseline:
-    """A baseline of that name, fitted at that cost."""
+    """A baseline, fitted.
+
+    Args:
+        name: which one.
+        bench: the table, the workload and its counts.
+        spend: the privacy that it may use.
+        seed: of its noise.
+        progress: told the stage, and how much of it is done.
+    """
     generator = np.random.default_rng([seed, 7])
     if name == "zeros":
         return Zeros()
@@ -234,16 +263,9 @@ def baseline(name: str, bench: Bench, spend: Spend, seed: int, progress: Progres
             neighbours=Neighbours.REPLACE_ONE,
             generator=generator,
         )
-    if name == "laplace":
-        return Laplace.fit(
-            bench.answers,
-            bench.workload,
-            epsilon=spend.epsilon,
-            delta=spend.delta,
-            generator=generator,
-        )
-    if name == "gaussian":
-        return Gaussian.fit(
+    per_query = {"laplace": Laplace, "gaussian": Gaussian}
+    if name in per_query:
+        return per_query[name].fit(
             bench.answers,
             bench.workload,
             epsilon=spend.epsilon,
