@@ -23,7 +23,7 @@ WALK = "docs/develop/walk.md"
 STEPS = re.findall(r"^\| `(dualquery\.[\w.]+)` \|", text_of(WALK), re.M)
 RELEASED, ASKED = (
     re.findall(r"^\| `(dualquery\.[\w.]+)` \|", part, re.M)
-    for part in text_of(WALK).split("## 7. One answer")
+    for part in re.split(r"^## \d+\. One answer$", text_of(WALK), flags=re.M)
 )
 
 
