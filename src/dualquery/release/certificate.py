@@ -12,7 +12,7 @@ from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size
 from dualquery.workloads.workload import Workload
 
 CONFIDENCE = 0.05
-"""The β of a certificate: the chance that draws were unlucky."""
+"""The β of a certificate: the probability that the draws were unlucky and it does not hold."""
 
 
 def check_alpha(alpha: float) -> None:
@@ -21,9 +21,15 @@ def check_alpha(alpha: float) -> None:
 
 
 def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float) -> dict[str, Any]:
-    """The conditions of the theorem for accuracy α, and what holds of them.
+    """Which conditions of the theorem for accuracy α the game met.
 
-    Gaps use draws and records only, so a certificate may be published.
+    The gaps are computed from draws and records alone, so a certificate may be published.
+
+    Args:
+        transcript: a game of records.
+        workload: its queries.
+        eta: its learning rate.
+        alpha: the accuracy to certify.
     """
     gaps = []
     for one in transcript:

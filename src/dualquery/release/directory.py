@@ -45,7 +45,7 @@ _FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "rep
 _SCRATCH, _REPLACED = "scratch-", "replaced-"
 
 SHOWN_RECORDS = 1000
-"""Rows of records.parquet where a model played and the game has no records of its own."""
+"""Rows of `records.parquet` if a model played, so that the game has no records of its own."""
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
@@ -66,10 +66,14 @@ def write_release(
     overwrite: bool = False,
     ready: Callable[[str], None] = lambda digest: None,
 ) -> Path:
-    """Write all files of a release, sync them, and give the directory its name at last.
+    """Write all files of a release, sync them, and only then give the directory its name.
 
-    `ready` is told the digest of `release.json` when everything is on disk, and before the
-    directory gets its name.
+    Args:
+        release: what to write.
+        path: the name of the directory.
+        overwrite: whether to replace a release of that name.
+        ready: told the digest of `release.json` when everything is on disk, before the directory
+            gets its name.
     """
     sweep(path)
     check_free(path, overwrite=overwrite)
@@ -85,7 +89,7 @@ def write_release(
         _sync(scratch)
         ready(_digest(scratch / "release.json"))
         scratch.chmod(_usual_mode(scratch))
-        if path.exists():  # the old release goes only once the new one is in its place
+        if path.exists():  # the old release is deleted only after the new one is in its place
             path.rename(aside)
             scratch.rename(path)
             sync_directory(path.parent)
@@ -105,7 +109,10 @@ def write_release(
 
 
 def _usual_mode(scratch: Path) -> int:
-    """The mode of a new directory under the user's umask, which nobody else can ask for safely."""
+    """The mode of a new directory under the user's umask.
+
+    A process can read its umask only by changing it, which other threads would notice.
+    """
     probe = scratch / "mode"
     probe.mkdir()
     mode = probe.stat().st_mode & 0o777
@@ -114,13 +121,13 @@ def _usual_mode(scratch: Path) -> int:
 
 
 def sweep(path: Path) -> None:
-    """Clear away what writers of a release left behind when they were killed.
+    """Remove what writers of a release left behind when they were killed.
 
-    If one was killed between moving an old release aside and naming the new one, the old
-    release gets its name back. A directory that somebody is still writing is left alone.
+    If a writer was killed after it moved an old release aside and before it named the new one, the
+    old release gets its name back. A directory that a process is still writing is left alone.
     """
     if os.name != "posix" or not path.parent.is_dir():
-        return  # elsewhere nobody can tell whether the writer lives
+        return  # on other systems we cannot tell whether the writer is still alive
     for kind in (_REPLACED, _SCRATCH):
         for left in sorted(path.parent.glob(f".{escape(path.name)}.{kind}*")):
             held = _hold(left)
@@ -137,7 +144,7 @@ def sweep(path: Path) -> None:
 
 
 def _hold(folder: Path) -> int | None:
-    """Take a directory for this process, until the handle is closed; None if another has it."""
+    """Lock a directory for this process until the handle is closed; None if another holds it."""
     if os.name != "posix":
         return None
     try:
@@ -151,12 +158,11 @@ def _hold(folder: Path) -> int | None:
 
 
 def digest_of(path: Path) -> str | None:
-    """The digest of a release: that of its `release.json`, which holds those of all files."""
+    """The digest of a release: that of `release.json`, which lists the digests of all files."""
     return _digest(path / "release.json") if _is_release(path) else None
 
 
 def _write_files(release: Published, folder: Path) -> None:
-
     actions, queries = release.actions, release.actions.queries
     stamp = stamps.arrays(release.privacy.stamp)
     np.savez_compressed(
@@ -218,7 +224,7 @@ def _description(release: Published, folder: Path) -> dict[str, Any]:
 
 
 def oracle_summary(transcript: Transcript) -> dict[str, Any]:
-    """What the oracle achieved over all rounds; it follows from the draws alone."""
+    """What the oracle achieved over all rounds, computed from the draws alone."""
     notes = [one.move.notes for one in transcript if "value" in one.move.notes]
     if not notes:
         return {}
@@ -266,7 +272,7 @@ def read_published(path: str | Path) -> Published:
     except ReleaseError as error:
         if str(folder) in str(error):
             raise
-        raise ReleaseError(f"{str(folder)!r} is not to be believed: {error}") from None
+        raise ReleaseError(f"{str(folder)!r} contradicts itself: {error}") from None
     except DualQueryError:
         raise
     except (

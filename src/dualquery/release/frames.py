@@ -20,7 +20,7 @@ from dualquery.domain.schema import Schema
 CodeMatrix = npt.NDArray[np.integer]
 
 WIDEST = 20_000
-"""Attributes up to which `records.parquet` has a column for each."""
+"""The most attributes for which `records.parquet` has one column per attribute."""
 
 
 def decode(
@@ -28,8 +28,8 @@ def decode(
 ) -> pa.Table:
     """Records as an Arrow table.
 
-    A bin becomes a value inside it: its middle, or with a generator a uniform one; bins
-    declared by whole numbers become whole numbers.
+    A bin becomes a value inside it: its middle, or with a generator a uniformly random one. A bin
+    whose edges were declared as whole numbers becomes a whole number.
     """
     arrays = [
         decode_column(codes[:, position], attribute, generator)
@@ -41,9 +41,9 @@ def decode(
 def records_table(codes: CodeMatrix, schema: Schema) -> pa.Table:
     """Records as `records.parquet` holds them.
 
-    A column an attribute, as in any table, up to `WIDEST` attributes. Parquet keeps a kilobyte
-    or so of description for every column, and readers look at all of it first, so a wider table is
-    one column `codes`: per record a list with one code an attribute, in the order of the schema.
+    Up to `WIDEST` attributes there is one column per attribute, as in any table. Parquet keeps
+    about a kilobyte of description per column, and readers parse all of it first. So a wider table
+    is one column `codes`: per record a list with one code per attribute, in the schema's order.
     """
     if len(schema) <= WIDEST:
         return decode(codes, schema)
@@ -61,7 +61,7 @@ def decode_column(
         cells = _inside_bins(np.minimum(codes, attribute.proper_size - 1), attribute, generator)
         mask = codes == attribute.missing_code if attribute.missing else None
         return pa.array(cells, mask=mask)
-    if attribute.is_binary:  # cells are their own codes; tables can have very many such columns
+    if attribute.is_binary:  # a shortcut, as tables can have very many columns like this
         return pa.array(codes.astype(np.int64))
     kind = _arrow_type(attribute)
     values = [*attribute.values, *([None] if attribute.missing else [])]
@@ -91,19 +91,20 @@ def _inside_bins(
     if attribute.is_integral:
         whole: npt.NDArray[Any] = np.floor(inside).astype(np.int64)
         return whole
-    # low + share·(high − low) may round up to the open end of the bin.
+    # low + share·(high − low) may round up to `high`, which is not part of the bin.
     kept: npt.NDArray[Any] = np.minimum(inside, np.nextafter(high, low))
     return kept
 
 
 @dataclass(frozen=True)
 class FrameStyle:
-    """The kind of frame that `sample` gives back: the kind that a user handed in.
+    """The kind of frame that `sample` returns: the kind that the user handed in.
 
-    The types of its columns follow from the schema alone. Those of the private table may not: one
-    missing cell turns a column of whole numbers into one of decimals, and a column of categories
-    lists the values that occur. Where the curator asks for them, `types` holds the private table's
-    types, in memory only; of a categorical column not even then its categories.
+    The types of its columns follow from the schema alone. The types of the private table would tell
+    something about its cells: one missing cell turns a column of whole numbers into one of
+    decimals, and a categorical column lists the values that occur. Only if the curator asks for
+    them, `types` holds the types of the private table. They are kept in memory only, and never
+    include the categories of a categorical column.
     """
 
     backend: str = "pyarrow"
@@ -111,7 +112,7 @@ class FrameStyle:
 
     @classmethod
     def of(cls, source: Any, *, like_input: bool = False) -> FrameStyle:
-        """The style of a frame; a file or anything else counts as pyarrow."""
+        """The style of a frame; a file, or anything else that is not a frame, has pyarrow's."""
         import narwhals as nw
 
         if hasattr(source, "tocsc"):
@@ -140,13 +141,13 @@ class FrameStyle:
             kind = self.types.get(name)
             if kind is nw.Enum:
                 kind = nw.Enum([str(value) for value in schema[name].values])
-            with suppress(Exception):  # a type that cannot hold the cells is left
+            with suppress(Exception):  # if the type cannot hold the cells, they stay as they are
                 frame = frame if kind is None else frame.with_columns(nw.col(name).cast(kind))
         return frame.to_native()
 
 
 def _types_of(frame: Any) -> dict[str, Any]:
-    """The column types of a narwhals frame, without what a type says about cells."""
+    """The column types of a narwhals frame, without what a type tells about its cells."""
     import narwhals as nw
 
     if frame.implementation.is_pandas():
@@ -160,8 +161,8 @@ def _types_of(frame: Any) -> dict[str, Any]:
 def _pandas(table: pa.Table, schema: Schema) -> Any:
     """A pandas frame whose types follow from the schema.
 
-    By default pandas makes decimals of whole numbers as soon as one is missing; a column that may
-    have missing cells has the type that can hold them, whether it does or not.
+    By default pandas turns whole numbers into decimals as soon as one cell is missing. Here a
+    column that may have missing cells always has a type that can hold them.
     """
     import pandas as pd
 
@@ -174,7 +175,7 @@ def _pandas(table: pa.Table, schema: Schema) -> Any:
 
 
 def _pandas_like(table: pa.Table, schema: Schema, types: Mapping[str, Any]) -> Any:
-    """A pandas frame with these types where they can hold the cells."""
+    """A pandas frame with these types; a column keeps its own if they cannot hold its cells."""
     import pandas as pd
 
     frame = table.to_pandas()
@@ -189,7 +190,7 @@ def _pandas_like(table: pa.Table, schema: Schema, types: Mapping[str, Any]) -> A
         with suppress(TypeError, ValueError, OverflowError):
             cast = frame[name].astype(kind)
             narrow = getattr(kind, "kind", "O") in "iu"
-            if not narrow or (cast == frame[name]).all():  # NumPy wraps what does not fit
+            if not narrow or (cast == frame[name]).all():  # NumPy wraps numbers that do not fit
                 frame[name] = cast
     return frame
 
@@ -210,7 +211,7 @@ def _pandas_kind(kind: Any) -> Any:
 
 
 def _cells(attribute: Attribute, sampled: Any) -> list[Any]:
-    """All values a categorical column can have; for a numeric one those that were sampled."""
+    """All values that a categorical column can have; for a numeric one, those in the sample."""
     if attribute.is_numeric:
         return sorted(sampled.dropna().unique())
     column = decode_column(np.arange(attribute.proper_size), attribute)
@@ -218,7 +219,7 @@ def _cells(attribute: Attribute, sampled: Any) -> list[Any]:
 
 
 def _arrow_kind(kind: pa.DataType) -> pa.DataType:
-    """The type, a dictionary without order or values of its own."""
+    """The type; that of a dictionary without its order and its values."""
     return pa.dictionary(kind.index_type, kind.value_type) if pa.types.is_dictionary(kind) else kind
 
 
@@ -229,20 +230,20 @@ def _fitting(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArr
         if pa.types.is_dictionary(kind):
             return column.cast(kind.value_type).dictionary_encode().cast(kind)
         return column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # it cannot hold the cells
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # the type cannot hold the cells
         return column
 
 
 def note_key(name: str) -> bytes:
-    """How a note of this package is called in the metadata of a Parquet file."""
+    """The key of one of this package's notes in the metadata of a Parquet file."""
     return f"dualquery.{name}".encode()
 
 
 def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = None) -> None:
-    """Write csv or parquet, by the file's ending; a 0/1 table also as a sparse .npz.
+    """Write csv or parquet, by the ending of the file's name; a 0/1 table also as a sparse .npz.
 
-    `notes` say something about the whole file. Parquet keeps them in its key-value metadata, an
-    .npz as arrays; a csv has no place for them that readers would not take for data.
+    `notes` are about the whole file. Parquet keeps them in its key-value metadata, and an .npz
+    keeps them as arrays. A csv has no place for them that readers would not mistake for data.
     """
     endings = path.name.lower()
     told = notes or {}

@@ -32,9 +32,19 @@ from dualquery.workloads.workload import Workload
 class Published:
     """The published outcome of a run.
 
-    Everything here was computed from the draws alone, so everything may be published. Answers
-    and samples come from the fitted model where there is one, else from the game's records. A
-    `certificate` says what the accuracy theorem proves about the records of the game.
+    Everything here was computed from the draws alone, so everything may be published. Answers and
+    samples come from the fitted model if there is one, else from the game's records.
+
+    Attributes:
+        schema: the attributes.
+        actions: the queries that could be drawn.
+        transcript: what was drawn, and how the data player answered.
+        privacy: what is promised.
+        parameters: how the run was set up.
+        model: the fitted model, if there is one.
+        errors: the standard errors of its answers, if they were estimated.
+        certificate: what the accuracy theorem proves about the records of the game, if asked for.
+        style: the kind of frame that `sample` returns.
     """
 
     schema: Schema
@@ -59,7 +69,7 @@ class Published:
 
     @property
     def records(self) -> npt.NDArray[np.int32]:
-        """The records played, one row of codes a round."""
+        """The records played, one row of codes per round."""
         records = self.transcript.records
         if records is None:
             raise ReleaseError("this game was played by a model; it has no records")
@@ -67,12 +77,12 @@ class Published:
 
     @cached_property
     def unknown(self) -> tuple[str, ...]:
-        """The attributes that no query of the release names: it knows nothing about them."""
+        """The attributes that no query of the release names, so it knows nothing about them."""
         return self.actions.untouched
 
     @property
     def file_notes(self) -> dict[str, str]:
-        """What files made of this release say about themselves, where their format has a place."""
+        """The notes of a file made from this release, if its format has a place for them."""
         return {
             **stamps.notes(self.privacy.stamp),
             **({"unknown": json.dumps(self.unknown)} if self.unknown else {}),
@@ -87,8 +97,8 @@ class Published:
         """The released answer to one query: the share of the population that satisfies it.
 
         A query on an attribute that no query of the release names is refused. With
-        `unknown="default"` the answer is what the attribute's declared default gives; it is not
-        knowledge.
+        `unknown="default"` the answer supposes that this attribute has its declared default, which
+        tells nothing about the private table.
         """
         parsed = parse(query, self.schema) if isinstance(query, str) else query
         return float(self.answers(Workload.of([parsed], self.schema), unknown=unknown)[0])
@@ -96,10 +106,10 @@ class Published:
     def answer_with_error(
         self, query: str | Query, *, unknown: str = "refuse"
     ) -> tuple[float, float | None]:
-        """An answer and its standard error, where the release knows one.
+        """An answer, and its standard error if the release knows it.
 
-        About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`. There
-        is none for a query on an attribute that no drawn query names.
+        About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`. A query
+        on an attribute that no drawn query names has no standard error.
         """
         parsed = parse(query, self.schema) if isinstance(query, str) else query
         asked = Workload.of([parsed], self.schema)
@@ -108,10 +118,10 @@ class Published:
         return answer, None if errors is None or np.isnan(errors[0]) else float(errors[0])
 
     def standard_errors(self, workload: Workload) -> npt.NDArray[np.float64] | None:
-        """A standard error for each answer to a workload, where the release knows them.
+        """The standard error of each answer to a workload; None if the release knows none.
 
-        It is NaN for a query on an attribute that no drawn query names: there the model repeats
-        what it was started with.
+        It is NaN for a query on an attribute that no drawn query names, because there the model
+        only repeats what it was started with.
         """
         if self.errors is None:
             return None
@@ -131,9 +141,9 @@ class Published:
     def answers(
         self, workload: Workload | None = None, *, unknown: str = "refuse"
     ) -> npt.NDArray[np.float64]:
-        """The released answers to a workload; without one, to the release's own.
+        """The released answers to a workload; without one, to that of the release.
 
-        `unknown` is for queries on attributes that no query of the release names, as in `answer`.
+        `unknown` is for attributes that no query of the release names, as in `answer`.
         """
         asked = self.workload if workload is None else workload
         if Unknown.parse(unknown) is Unknown.REFUSE and workload is not None:
@@ -154,14 +164,17 @@ class Published:
     def sample(
         self, rows: int, *, where: str | Query | None = None, seed: int | None = None
     ) -> Any:
-        """Synthetic rows, as the kind of frame the release was fitted on.
+        """Synthetic rows, in the kind of frame that the release was fitted on.
 
-        The types of its columns follow from the schema: text, whole numbers (int64), decimal
-        numbers (float64), and where cells may be missing a type that can hold such cells.
+        The types of the columns follow from the schema: text, whole numbers (int64), decimal
+        numbers (float64), and for a column that may have missing cells a type that can hold them.
+        Rows are drawn from the model, or with replacement from the game's records. A numeric cell
+        is uniform in its bin. Columns in `unknown` hold their declared default.
 
-        They are drawn from the model, or with replacement from the game's records; a numeric cell
-        is uniform in its bin. `where` keeps to rows that satisfy a query. The seed fixes this
-        sampling only, which needs no privacy. Columns in `unknown` hold their declared default.
+        Args:
+            rows: how many.
+            where: a query that all of them satisfy.
+            seed: fixes this sampling only, which needs no privacy.
         """
         generator = np.random.default_rng(seed)
         codes = self.sample_codes(rows, generator, where)
@@ -186,7 +199,7 @@ class Published:
         return records[generator.integers(0, len(records), size=rows)]
 
     def with_model(self, model: Mixture, errors: ErrorTable | None) -> Self:
-        """The same release with another model; it is post-processing and costs nothing."""
+        """The same release with another model. This is post-processing, and costs no privacy."""
         return replace(self, model=model, errors=errors)
 
     def summary(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Fitting a model to a release that exists: the draws are enough."""
+"""Fitting another model to an existing release, for which its draws are enough."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ def refitted(
     steps: int | None = None,
     errors: bool = True,
 ) -> Release:
-    """The release with a model fitted to its transcript, and standard errors by a rehearsal.
+    """The release with a model fitted to its transcript, and with standard errors from a rehearsal.
 
-    Guarantee: post-processing. The private table is not needed and no privacy is spent.
+    Guarantee: this is post-processing. It needs no private table and spends no privacy.
 
     Args:
-        components: of the mixture, if not as in the game.
-        steps: of the last stretch; 0 takes the model as the game left it.
-        errors: whether to rehearse; without, answers have no standard errors.
+        release: the release, which stays as it is.
+        progress: told the stage, and how much of it is done.
+        components: components of the mixture; None for as many as in the game.
+        steps: training steps after the last round; 0 takes the model as the game left it.
+        errors: whether to rehearse; if not, answers have no standard errors.
     """
     played = Schedule(**release.parameters["training"])
     wanted = played

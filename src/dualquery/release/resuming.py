@@ -1,4 +1,4 @@
-"""What a run that stopped leaves behind: how it is told, and how `--resume` ends it."""
+"""What a stopped run leaves behind: what the user is told, and how `--resume` finishes it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dualquery.release.release import load as read_release
 
 @contextmanager
 def telling(partial: Path | None) -> Iterator[None]:
-    """Add to whatever stops a run that nothing is lost, and how to go on.
+    """Add a note to whatever stops a run: that nothing is lost, and how to go on.
 
-    A refusal says itself what would be right; it gets no such note.
+    The refusal of a bad request gets no such note, because it says itself what would be right.
     """
     try:
         yield
@@ -36,7 +36,7 @@ def telling(partial: Path | None) -> Iterator[None]:
 
 
 def _is_failure(error: BaseException) -> bool:
-    """Whether the machine failed or somebody stopped it, and the request was in order."""
+    """Whether the machine failed or somebody stopped the run, although the request was right."""
     broken_ledger = isinstance(error.__cause__, sqlite3.Error)
     return broken_ledger or isinstance(error, EngineError) or not isinstance(error, DualQueryError)
 
@@ -46,8 +46,14 @@ def finish(
 ) -> Release | None:
     """Do what is left to do for a run whose release is in its place; None if it is not there.
 
-    A kill between the last rename and the end leaves the journal, a ledger entry that is only
-    reserved, or half of a deletion.
+    If a run is killed after the last rename, it leaves behind the journal, a ledger entry that is
+    only reserved, or files that it was about to delete.
+
+    Args:
+        out: the release directory.
+        partial: the journal.
+        asked: the settings of this command, which must be those that the run began with.
+        ledger: the ledger, if the run has one.
     """
     sweep(out)
     found = journal.published(partial)
@@ -57,7 +63,7 @@ def finish(
         return None
     identity, digest = found
     if digest_of(out) != digest:
-        return None  # the release did not get there
+        return None  # the run was killed before its release got its name
     begun = journal.begun(partial) or {}
     for key, value in asked.items():
         if begun.get(key) != value:

@@ -1,8 +1,8 @@
 """The stamp of a seeded run in each of its files, and the check that all files agree.
 
-A file that is copied out of a release must still say that its draws can be repeated. Parquet keeps
-the stamp in its key-value metadata, an `.npz` in an array `stamp`, the page in its head and in its
-text, `release.json` in the privacy statement. A file of a private run carries none of these.
+A file that is copied out of a release must still say that its draws can be repeated. A Parquet file
+carries the stamp in its key-value metadata, an `.npz` in an array `stamp`, the page in its head and
+in its text, and `release.json` in the privacy statement. A file of a private run carries no stamp.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from dualquery.base.errors import ReleaseError
 from dualquery.release.frames import note_key
 
 STAMP = "stamp"
-"""What a note or an array with the stamp is called."""
+"""The name of the note or array that holds the stamp."""
 
 HEAD_BYTES = 4096
-"""The head of a page begins with its stamp, before the style and everything that a user wrote."""
+"""Bytes of a page that are searched: its head begins with the stamp, before the style and before
+everything that a user wrote."""
 
 _META = re.compile(r'<meta name="dualquery-stamp" content="([^"]*)">')
 
 
 def arrays(stamp: str) -> dict[str, npt.NDArray[np.str_]]:
-    """What a stamped `.npz` holds besides its own arrays."""
+    """The arrays that a stamped `.npz` holds besides its own."""
     return {STAMP: np.array(stamp)} if stamp else {}
 
 
 def notes(stamp: str) -> dict[str, str]:
-    """What a stamped Parquet file holds in its metadata."""
+    """The notes in the metadata of a stamped Parquet file."""
     return {STAMP: stamp} if stamp else {}
 
 
 def stamp_of(file: Path) -> str:
-    """The stamp that a file carries; empty where it has none."""
+    """The stamp that a file carries; empty if it carries none."""
     if file.suffix == ".parquet":
         from pyarrow import parquet
 

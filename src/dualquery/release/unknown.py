@@ -1,7 +1,7 @@
-"""Attributes of which a release knows nothing, because no query that could be drawn names them.
+"""Attributes that a release knows nothing about, because no query that could be drawn names them.
 
-What a model or a record says about them is what it was started with: the declared default. It must
-not be published as a fact.
+A model or a record gives them the declared default that it was started with. This must not be
+published as a fact.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import StrEnum
 from dualquery.base.checks import choice
 
 MOST_NAMES = 10
-"""Attributes that a message names one by one."""
+"""The most attributes that a message names one by one."""
 
 
 class Unknown(StrEnum):
-    """What an answer on such an attribute is: an error, or whatever the declared default gives."""
+    """How to answer a query on such an attribute: with an error, or by the declared default."""
 
     REFUSE = "refuse"
     DEFAULT = "default"
@@ -35,7 +35,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def about_untouched(names: Sequence[str], total: int) -> str:
-    """One line that says of which attributes a release will know nothing."""
+    """One line that says which attributes a release will know nothing about."""
     return (
         f"no query of the workload names {len(names):,} of {total:,} attributes: {listed(names)}; "
         "the release will know nothing about them"
@@ -43,7 +43,7 @@ def about_untouched(names: Sequence[str], total: int) -> str:
 
 
 def about_sample(names: Sequence[str]) -> str:
-    """One line about the columns of synthetic rows that hold no knowledge."""
+    """One line about the columns of synthetic rows that only hold their declared default."""
     return (
         f"unknown: {len(names):,} columns hold what was declared as default, because no query of "
         f"the release names them: {listed(names)}"

@@ -1,7 +1,7 @@
 """What a reader of a release checks before it believes it.
 
-A release may come from anywhere. Its arrays are measured before they are unpacked, and its privacy
-statement is worked out again from the draws.
+A release may come from anywhere. So the sizes of its arrays are checked before they are unpacked,
+and its privacy statement is computed again from the draws.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from dualquery.privacy.events import Events
 from dualquery.privacy.statement import PrivacyStatement
 
 MOST_JSON = 1 << 28
-"""Bytes of `release.json`; a schema of a million codes needs a tenth of it."""
+"""The most bytes of `release.json`; a schema of a million codes needs a tenth of them."""
 
 SAME = 1e-9
-"""Figures may differ by this part: another machine's logarithm may round another way."""
+"""The relative difference that is allowed, as another machine may round logarithms differently."""
 
 
 def content_digest(content: Mapping[str, Any]) -> str:
-    """The digest of `release.json`: of all it says, except the digest itself."""
+    """The digest of what `release.json` says, except the digest itself."""
     rest = {key: value for key, value in content.items() if key != "digest"}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object that a file holds, if it is one."""
+    """The JSON object that a file holds."""
     if path.stat().st_size > MOST_JSON:
         raise ReleaseError(f"{str(path)!r} has more than {MOST_JSON:,} bytes")
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -49,10 +49,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file, each of the size that its own head declares.
+    """The arrays of a file, each of the size that its own header declares.
 
-    A small file can claim to unpack into more than any memory holds. So the sizes are added up
-    first: those that the archive declares must be those of the arrays' shapes.
+    A small file can unpack into more than the memory holds. So sizes are checked and added up
+    first: the size that the archive declares for an array must follow from the array's shape.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -66,7 +66,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def _declared(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> int:
-    """The bytes of one array, from its shape."""
+    """The bytes of one array, by its shape."""
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)
         read = {
@@ -86,7 +86,7 @@ def _declared(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> in
 
 
 def _memory() -> int:
-    """Bytes of memory of this machine; where nobody knows, sixteen gigabytes."""
+    """Bytes of memory of this machine; sixteen gigabytes if the system does not tell."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -94,7 +94,7 @@ def _memory() -> int:
 
 
 def check_shapes(arrays: Mapping[str, npt.NDArray[Any]], rounds: int, path: Path) -> None:
-    """The arrays of a transcript fit one another, and the rounds that `release.json` lists."""
+    """Refuse a transcript whose arrays do not fit one another, or the rounds of `release.json`."""
     counts = arrays["draw_counts"]
     fits = (
         counts.shape == arrays["temperatures"].shape == (rounds,)
@@ -114,7 +114,14 @@ def check_shapes(arrays: Mapping[str, npt.NDArray[Any]], rounds: int, path: Path
 def check_statement(
     stated: PrivacyStatement, stamp: object, parameters: Mapping[str, Any], transcript: Transcript
 ) -> None:
-    """Refuse a statement that the draws of the transcript do not bear out."""
+    """Refuse a statement that does not follow from the draws of the transcript.
+
+    Args:
+        stated: the statement in `release.json`.
+        stamp: the stamp beside it.
+        parameters: the parameters in `release.json`, which must agree with the statement.
+        transcript: the draws.
+    """
     for name, value in (
         ("delta", stated.delta),
         ("accountant", stated.accountant),
