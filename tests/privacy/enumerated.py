@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.shards import BUCKETS, Actions
+from dualquery.privacy.shards import BUCKETS, WeightedActions
 
 Vector = NDArray[np.float64]
 Table = tuple[int, ...]
@@ -21,7 +21,7 @@ Table = tuple[int, ...]
 ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
 
 
-def log_weights(actions: Actions) -> Vector:
+def log_weights(actions: WeightedActions) -> Vector:
     """The exact weights a draw would use, as logarithms, in order of position."""
     totals = actions.tally(actions.largest())
     buckets = np.repeat(np.arange(BUCKETS), totals)

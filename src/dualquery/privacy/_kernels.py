@@ -11,20 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.base.compile import njit
-from dualquery.privacy._weights import BUCKETS, CLIP
+from dualquery.privacy._weights import BLOCK, BUCKETS, CLIP, Exponents
 
 _LOG2_E = 1.4426950408889634
 
 
 @njit(inline="always")
-def _bucket(fall: float) -> int:
-    """b with 2^{−b−1} < exp(fall) ≤ 2^{−b}, for fall ≤ 0 (up to rounding at the borders)."""
+def _bucket(exponents: Exponents, query: int, negated: int) -> int:
+    """The bucket of an action: b with 2^{−b−1} < exp(fall) ≤ 2^{−b}, up to rounding at borders."""
+    score = -exponents.scores[query] if negated else exponents.scores[query]
+    fall = (exponents.offsets[query] + score) - exponents.largest
     # No fall is positive; were one, this would still stay inside the table.
     return int(-_LOG2_E * max(min(fall, 0.0), CLIP))
 
 
 @njit(nogil=True, cache=True)
-def exponents(
+def score(
     counts: NDArray[np.int64],
     answers: NDArray[np.float64],
     temperature: float,
@@ -32,6 +34,16 @@ def exponents(
     reference: float,
     out: NDArray[np.float64],
 ) -> None:
+    """Write L_q per query to `out`; `Shard.score` has the formula.
+
+    Args:
+        counts: private counts, one per query.
+        answers: the data player's answers.
+        temperature: β.
+        size: |D|.
+        reference: n or n0.
+        out: where the exponents are written.
+    """
     for query in range(counts.size):
         score = (2.0 * counts[query] - size) / (2.0 * reference)
         score = min(1.0, max(-1.0, score))
@@ -45,11 +57,11 @@ def exponents(
 
 
 @njit(nogil=True, cache=True)
-def largest(exponents: NDArray[np.float64], offsets: NDArray[np.float64]) -> float:
-    """The largest exponent of all actions, offsets included; NaN where any of them is."""
+def largest(scores: NDArray[np.float64], offsets: NDArray[np.float64]) -> float:
+    """The largest exponent of all actions, offsets included; NaN if one of them is NaN."""
     top: float = -np.inf
-    for query in range(exponents.size):
-        value: float = offsets[query] + abs(exponents[query])
+    for query in range(scores.size):
+        value: float = offsets[query] + abs(scores[query])
         if not value <= top:
             top = value
         if value != value:
@@ -59,24 +71,30 @@ def largest(exponents: NDArray[np.float64], offsets: NDArray[np.float64]) -> flo
 
 @njit(nogil=True, cache=True)
 def tally(
-    exponents: NDArray[np.float64],
-    offsets: NDArray[np.float64],
-    largest: float,
-    block: int,
+    exponents: Exponents,
     first: int,
     last: int,
     blocks: NDArray[np.uint16],
     totals: NDArray[np.int64],
 ) -> None:
+    """Count the actions per bucket in blocks `first` to `last` − 1.
+
+    Args:
+        exponents: those of all blocks.
+        first: the first block.
+        last: the block after the last one.
+        blocks: per block and bucket, the number of actions; the rows of these blocks are written.
+        totals: per bucket, the number of actions; that of these blocks is added.
+    """
     # A table per sign: neighbouring increments of one cell would wait for one another.
     negated = np.zeros(BUCKETS, dtype=np.uint16)
     for row in range(first, last):
         plain = blocks[row]
         plain[:] = 0
         negated[:] = 0
-        for query in range(row * block, min((row + 1) * block, exponents.size)):
-            plain[_bucket((offsets[query] + exponents[query]) - largest)] += 1
-            negated[_bucket((offsets[query] - exponents[query]) - largest)] += 1
+        for query in range(row * BLOCK, min((row + 1) * BLOCK, exponents.scores.size)):
+            plain[_bucket(exponents, query, 0)] += 1
+            negated[_bucket(exponents, query, 1)] += 1
         for bucket in range(BUCKETS):
             plain[bucket] += negated[bucket]
             totals[bucket] += plain[bucket]
@@ -84,10 +102,7 @@ def tally(
 
 @njit(nogil=True, cache=True)
 def find(
-    exponents: NDArray[np.float64],
-    offsets: NDArray[np.float64],
-    largest: float,
-    block: int,
+    exponents: Exponents,
     rows: NDArray[np.int64],
     buckets: NDArray[np.int64],
     ranks: NDArray[np.int64],
@@ -95,14 +110,23 @@ def find(
     last: int,
     positions: NDArray[np.int64],
 ) -> None:
-    """Positions of candidates sorted by (row, bucket, rank): one scan of a block per bucket."""
+    """Find the actions of candidates `first` to `last` − 1, with one scan of a block per bucket.
+
+    Args:
+        exponents: as they were when `tally` counted.
+        rows: the block of each candidate; candidates are sorted by block, bucket and rank.
+        buckets: the bucket of each candidate.
+        ranks: its rank among the actions of its bucket in its block.
+        first: the first candidate.
+        last: the candidate after the last one.
+        positions: where the positions of these candidates are written.
+    """
     candidate = first
     while candidate < last:
         row, bucket, seen = rows[candidate], buckets[candidate], 0
-        for query in range(row * block, min((row + 1) * block, exponents.size)):
-            for sign in range(2):
-                exponent = -exponents[query] if sign else exponents[query]
-                if _bucket((offsets[query] + exponent) - largest) != bucket:
+        for query in range(row * BLOCK, min((row + 1) * BLOCK, exponents.scores.size)):
+            for negated in range(2):
+                if _bucket(exponents, query, negated) != bucket:
                     continue
                 while (
                     candidate < last
@@ -110,7 +134,7 @@ def find(
                     and buckets[candidate] == bucket
                     and ranks[candidate] == seen
                 ):
-                    positions[candidate] = 2 * query + sign
+                    positions[candidate] = 2 * query + negated
                     candidate += 1
                 seen += 1
             if candidate == last or rows[candidate] != row or buckets[candidate] != bucket:

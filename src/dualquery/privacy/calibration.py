@@ -1,8 +1,8 @@
-"""From a budget to the parameters of a run: always the largest that still fits.
+"""From a budget to the parameters of a run: always the largest that still fit.
 
-Every accountant grows with draws, temperatures and rounds, so each question is a search for the
-last value that fits; the answer is checked against the accountant itself, never derived from an
-approximation of it. Nothing here reads data.
+Every accountant's ε grows with draws, temperatures and rounds. So each question is a search for
+the last value that fits. The accountant itself decides what fits, never an approximation of it.
+Nothing here reads data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
 
 SCALE_STEP = 1e-9
-"""A calibrated scale is maximal to this relative step."""
+"""A scale that is larger by this relative step would not fit."""
 
 MOST_ROUNDS = 10_000_000
 MOST_SAMPLES = 2**53
@@ -92,7 +92,14 @@ def calibrate(
     samples: int | None = None,
     eta: float | None = None,
 ) -> RecordPlan:
-    """Any two of (rounds, samples, eta) of the classical game: fill in the third, maximal."""
+    """The parameters of the classical game, given two of the three: the third is the largest.
+
+    Args:
+        budget: what the run may cost.
+        rounds: the number of rounds.
+        samples: the number of draws per round.
+        eta: the learning rate.
+    """
     if rounds is None and samples is not None and eta is not None:
         return RecordPlan(largest_rounds(budget, samples=samples, eta=eta), samples, eta)
     if samples is None and rounds is not None and eta is not None:
@@ -107,7 +114,7 @@ def calibrate(
 
 
 def largest_rounds(budget: Budget, *, samples: int, eta: float) -> int:
-    """The largest number of rounds of the classical game that fits: one more would not."""
+    """The largest number of rounds of the classical game that fits."""
     samples, eta = whole("samples", samples), positive("eta", eta)
 
     def events(rounds: int) -> Events:
@@ -144,8 +151,8 @@ def largest_samples(budget: Budget, temperatures: ArrayLike) -> int:
 def largest_scale(budget: Budget, shape: ArrayLike, draws: ArrayLike) -> float:
     """The largest factor such that temperatures factor·shape fit with these draws per round.
 
-    Maximal: a factor larger by a relative 10⁻⁹ would not fit. For the shape 0, 1, 2, … the
-    factor is the classical game's η.
+    A factor that is larger by a relative 10⁻⁹ would not fit. For the shape 0, 1, 2, … the factor
+    is the classical game's η.
     """
     ramp = np.atleast_1d(np.asarray(shape, dtype=np.float64))
     _some_round_costs(ramp)
@@ -170,14 +177,14 @@ def largest_scale(budget: Budget, shape: ArrayLike, draws: ArrayLike) -> float:
     while fits(high):
         low, high = high, high * 16.0
     while high > low * (1.0 + SCALE_STEP):
-        # Halve the ratio while it is wide, the difference once it is narrow.
+        # While the interval is wide, halve its ratio; once it is narrow, halve its difference.
         middle = float(np.sqrt(low) * np.sqrt(high)) if high > 2.0 * low else 0.5 * (low + high)
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 
 def last_that_fits(fits: Callable[[int], bool], low: int, limit: int) -> int:
-    """The last integer in [low, limit] that fits, given that low does."""
+    """The last integer in [low, limit] that fits; `low` is known to fit."""
     step = 1
     while low < limit and fits(min(low + step, limit)):
         low = min(low + step, limit)
@@ -190,7 +197,7 @@ def last_that_fits(fits: Callable[[int], bool], low: int, limit: int) -> int:
 
 
 def _two_or_more(rounds: int) -> int:
-    """The first round of the classical game is free: with one round nothing can be calibrated."""
+    """Refuse a single round: the first round of the classical game is free, so anything fits."""
     return whole("rounds", rounds, least=2)
 
 
@@ -200,6 +207,7 @@ def _some_round_costs(temperatures: NDArray[np.float64]) -> None:
 
 
 def too_small(budget: Budget, events: Events, what: str) -> ParameterError:
+    """The error about a budget that does not even allow `what`, whose cost is that of `events`."""
     return ParameterError(
         f"epsilon={budget.epsilon:g} is too small for {what} with rows={budget.rows} and "
         f"delta={rounded_up(budget.delta)} ({budget.neighbours}, {budget.accountant}); "

@@ -1,8 +1,8 @@
 """What a run releases, as far as its privacy is concerned: draws, and measured counts.
 
-A round of draws is a pair (s, r): how many, and the bounded range of each. A measurement is a
-vector of counts with noise: its sensitivity and the scale of the noise. Events know nothing about
-accountants; the accountants read them.
+A round of draws is a pair (s, r): s draws, each of bounded range r. A measurement is a vector of
+counts with noise; it is described by its sensitivity and the scale of its noise. Accountants read
+events. Events know nothing about accountants.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MeasurementEvent:
     def gaussian(
         cls, sigma: float, neighbours: Neighbours = Neighbours.REPLACE_ONE
     ) -> MeasurementEvent:
-        """One table with rounded Gaussian noise; its cells partition the records."""
+        """One marginal with rounded Gaussian noise; its cells partition the records."""
         scale = positive("sigma", sigma)
         return cls(Noise.GAUSSIAN, scale, neighbours.table_l1, neighbours.table_l2)
 
@@ -67,12 +67,12 @@ class MeasurementEvent:
     def laplace(
         cls, scale: float, neighbours: Neighbours = Neighbours.REPLACE_ONE
     ) -> MeasurementEvent:
-        """One table with discrete Laplace noise; its cells partition the records."""
+        """One marginal with discrete Laplace noise; its cells partition the records."""
         return cls(Noise.LAPLACE, scale, neighbours.table_l1, neighbours.table_l2)
 
     @property
     def pure(self) -> float:
-        """ε₀ = Δ₁/b; Gaussian noise has no finite one."""
+        """ε₀ = Δ₁/b for Laplace noise; infinite for Gaussian noise."""
         return math.inf if self.noise is Noise.GAUSSIAN else self.l1 / self.scale
 
     @property
@@ -89,7 +89,7 @@ class MeasurementEvent:
         return 0.5 * cost * cost
 
     def replaced(self) -> MeasurementEvent:
-        """The event of add-remove neighbours, for replacing a record.
+        """What this event of add-remove neighbours becomes if a record is replaced instead.
 
         Removing lowers counts and adding raises them, so the two changes are at an angle of at
         least 90 degrees when one is taken from the other: Δ₂ grows by √2 and Δ₁ by 2.
@@ -111,9 +111,9 @@ class Events:
 
     Attributes:
         draws: s_t, the number of draws of round t.
-        ranges: r_t, the bounded range of one draw of round t. A round of range 0 is drawn from
-            the same distribution whatever the table, and costs nothing under every accountant.
-        measurements: the measurements.
+        ranges: r_t, the bounded range of one draw of round t. In a round of range 0 the
+            distribution of the draws does not depend on the table, so the round costs nothing.
+        measurements: the measurements, in the order of their release.
         after: for each measurement, how many rounds of draws were released before it.
     """
 
@@ -160,9 +160,14 @@ class Events:
         """The events of a run that draws `draws[t]` actions at temperature `temperatures[t]`.
 
         Round t draws actions with log-weights ±β_t·(q(D) − a_q), where a_q is whatever the data
-        player answered: that is the only thing the privacy of a round depends on, so one notion
-        serves every player. `draws` may be one number for all rounds. `rows` is the public n
-        (replace-one) or the public reference n0 (add-remove).
+        player answered. The privacy of a round depends on nothing else, so these events describe
+        the run of every data player.
+
+        Args:
+            temperatures: β_t, one per round.
+            draws: s_t, one per round, or one number for all rounds.
+            rows: the public n (replace-one) or the public reference n0 (add-remove).
+            neighbours: the unit of privacy.
         """
         beta = np.atleast_1d(np.asarray(temperatures, dtype=np.float64))
         counts = _whole_numbers(draws)
@@ -180,27 +185,27 @@ class Events:
     def costly(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Draws and ranges, as floats, of the rounds of draws that cost anything.
 
-        Measurements are not among them: an accountant reads those as well, or refuses them.
+        Measurements are not included. An accountant has to read them too, or refuse them.
         """
         keep = (self.draws > 0) & (self.ranges > 0.0)
         return self.draws[keep].astype(np.float64), self.ranges[keep]
 
     @property
     def mu_squared(self) -> float:
-        """μ² = ¼·Σ (s_t + 1)·r_t² and the μ² of all measurements: that of the whole run."""
+        """μ² of the whole run: ¼·Σ (s_t + 1)·r_t², plus the μ² of all measurements."""
         draws, ranges = self.costly
         drawn = float(np.sum((draws + 1.0) * ranges * ranges)) / 4.0
         return drawn + math.fsum(event.mu_squared for event in self.measurements)
 
     @property
     def rho(self) -> float:
-        """ρ = ⅛·Σ s_t·r_t² and the ρ of all measurements: that of the whole run."""
+        """ρ of the whole run: ⅛·Σ s_t·r_t², plus the ρ of all measurements."""
         draws, ranges = self.costly
         drawn = float(np.sum(draws * ranges * ranges)) / 8.0
         return drawn + math.fsum(event.rho for event in self.measurements)
 
     def replaced(self) -> Events:
-        """The events of an add-remove run, for replacing a record: removing and adding one."""
+        """What the events of an add-remove run become if a record is replaced instead."""
         return Events(
             self.draws,
             2.0 * self.ranges,

@@ -1,13 +1,13 @@
 """A budget ledger: what releases of one data set have spent of a declared total.
 
 A release *reserves* its cost before its first draw and is marked *spent* when it is published.
-Both states count in full, so a crash in between can only over-charge; resuming the same release
-reserves again under the same id and is not charged twice.
+Both states count in full, so a crash in between can only charge too much. A release that is
+resumed reserves again under the same id, and is not charged twice.
 
-A resume goes on with the draws it kept, so a copy of them could be resumed a second time, with
-other draws for the rounds that were still to come. The ledger therefore remembers how many rounds
-of a release were drawn, and a digest of them (`advance`, after draws are on disk and before they
-are used), and refuses a journal that does not hold those very draws.
+A resumed run goes on from the draws in its journal. So a copy of the journal could be resumed a
+second time, with other draws for the remaining rounds. The ledger therefore remembers how many
+rounds of a release were drawn, and a digest of them. It is told by `advance`, after draws are on
+disk and before they are used. It refuses a journal that does not hold exactly those draws.
 
 Composition (``docs/proofs/composition.md``): μ² adds up over releases and gives an ε at the
 ledger's δ; pure ε adds up too. Both totals hold, so the smaller one is what has been spent.
@@ -55,7 +55,7 @@ CREATE TABLE entries (
     spent_at TEXT
 );
 """
-# In a table of its own, made when it is first written: ledgers of earlier versions have none.
+# A table of its own, made when it is first needed, because ledgers of earlier versions lack it.
 _DRAWN = """
 CREATE TABLE IF NOT EXISTS drawn (
     release TEXT PRIMARY KEY,
@@ -70,12 +70,17 @@ class LedgerError(DualQueryError):
 
 
 class BudgetExceededError(LedgerError):
-    """A release would pass the total the ledger declares."""
+    """With this release, the sum would exceed the total that the ledger declares."""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What one release costs, in the two currencies that add up."""
+    """What one release costs, in the two currencies that add up.
+
+    Attributes:
+        mu_squared: μ² of the Gaussian accountant.
+        pure: ε of pure differential privacy; infinite if there was Gaussian noise.
+    """
 
     mu_squared: float
     pure: float
@@ -102,13 +107,22 @@ class Charge:
         return math.sqrt(self.mu_squared) * (1.0 + GUARD)
 
     def epsilon(self, delta: float) -> float:
-        """The smaller of the Gaussian ε at δ and the pure ε: both hold."""
+        """The smaller of the Gaussian ε at δ and the pure ε; both hold."""
         return min(epsilon_of_mu(math.sqrt(self.mu_squared), delta), self.pure)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One release in the ledger."""
+    """One release in the ledger.
+
+    Attributes:
+        release: the id of the release.
+        note: what its owner wrote beside it.
+        charge: what it costs.
+        state: `reserved` or `spent`.
+        reserved_at: when it was reserved.
+        spent_at: when it was published, or None.
+    """
 
     release: str
     note: str
@@ -140,7 +154,7 @@ class Account:
 
     @property
     def left(self) -> float:
-        """Total minus spent; costs do not simply add, so a release may fit that costs more."""
+        """Total minus spent. Costs do not simply add up, so a release that costs more may fit."""
         return max(0.0, self.epsilon - self.spent)
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,7 +185,7 @@ class Account:
 
 
 class Ledger:
-    """A ledger file. Every call opens it, takes a write lock if it writes, and closes it again."""
+    """A ledger file. Every call opens it and closes it again; a call that writes locks it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -193,7 +207,15 @@ class Ledger:
         label: str = "",
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
     ) -> Ledger:
-        """Declare a total budget (ε, δ) for a data set; an existing file is never overwritten."""
+        """Declare a total budget (ε, δ) for a data set; an existing file is never overwritten.
+
+        Args:
+            path: the file to create.
+            epsilon: the total ε.
+            delta: the δ at which it is stated.
+            label: a name for the data set; left out, the name of the file.
+            neighbours: the unit of privacy of all releases.
+        """
         epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
         neighbours = Neighbours.parse(neighbours)
         path = Path(path)
@@ -234,12 +256,20 @@ class Ledger:
         """Charge a release before its first draw, or refuse it.
 
         A release that is already reserved under the same id, at the same charge, is being
-        resumed: it is let through and not charged again, if `drawn` (per round drawn so far, the
-        digest of its draws and all before) holds what the ledger saw drawn. One that is spent may
-        be finished from the same draws, and draws no more.
+        resumed. It is not charged again, and it is let through if `drawn` holds what the ledger
+        saw drawn. A release that is spent may be finished from the same draws, but may draw no
+        more.
+
+        Args:
+            release: the id of the release.
+            events: everything that it will release.
+            neighbours: its unit of privacy.
+            private: False for a seeded run, which is refused.
+            note: any text.
+            drawn: one digest per round drawn so far, of its draws and all draws before.
 
         Raises:
-            BudgetExceededError: it would pass the total; names what is spent, asked and declared.
+            BudgetExceededError: the total is too small; names what is spent, asked and declared.
             LedgerError: other neighbours, a seeded run, or an id that is taken.
         """
         charge = Charge.of(events)
@@ -312,14 +342,14 @@ class Ledger:
 
     @property
     def fingerprint(self) -> str:
-        """What tells this ledger from another one, wherever its file is."""
+        """A digest that tells this ledger from others, also after its file was moved."""
         with self._open() as connection:
             row = connection.execute("SELECT * FROM budget").fetchone()
         return hashlib.sha256(repr(row).encode()).hexdigest()[:16]
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction. A writer holds the file's write lock from its first read on."""
+        """One transaction. A writer locks the file before it reads."""
         try:
             with closing(
                 sqlite3.connect(self.path, timeout=_SECONDS_TO_WAIT, isolation_level=None)

@@ -15,23 +15,23 @@ from numpy.typing import ArrayLike, NDArray
 from dualquery.base.checks import choice, not_negative, whole
 
 ROUNDING_CHARGE = 2.0**-36
-"""Added to the range of every draw that costs anything: computed weights are not the ideal ones."""
+"""Added to the range of every draw that costs anything, because computed weights are rounded."""
 
 COVERED_TEMPERATURE = 2048.0
 """The largest temperature for which `ROUNDING_CHARGE` covers the rounding of the exponents."""
 
 
 class Neighbours(StrEnum):
-    """The unit of privacy: which two tables a release must make hard to tell apart.
+    """The unit of privacy: which tables a release must make hard to tell apart.
 
     ``replace-one``
         Tables of the same public size n that differ in the content of one record.
     ``add-remove``
-        Tables of which one is the other with one record more. The size is private; scores are
+        Tables of which one has one record more than the other. The size is private; scores are
         divided by a fixed public reference size n0.
 
-    These are different promises, not a better and a worse analysis of one promise: replacing a
-    record is removing one and adding one, so a run costs twice as much under replacement.
+    These are different promises, not two analyses of one promise. Replacing a record is removing
+    one and adding one, so a run costs twice as much under replacement.
     """
 
     REPLACE_ONE = "replace-one"
@@ -44,7 +44,7 @@ class Neighbours(StrEnum):
 
     @property
     def table_l1(self) -> float:
-        """How far apart in L1 neighbours' counts of a table can be; its cells share no record."""
+        """The largest L1 distance between neighbours' counts of a marginal."""
         return 2.0 if self is Neighbours.REPLACE_ONE else 1.0
 
     @property
@@ -70,9 +70,9 @@ class Neighbours(StrEnum):
         return factor * beta / rows
 
     def draw_range(self, temperatures: ArrayLike, rows: int) -> NDArray[np.float64]:
-        """The range of one draw as it is computed: the ideal range and the rounding charge.
+        """The range of one draw as it is computed: the ideal range plus the rounding charge.
 
-        At temperature 0 all weights are exactly equal, whatever the table: no range, no charge.
+        At temperature 0 all weights are equal, whatever the table, so the range is 0.
         """
         beta = np.asarray(temperatures, dtype=np.float64)
         return np.where(beta > 0.0, self.ideal_range(beta, rows) + rounding_charge(beta), 0.0)
@@ -81,7 +81,7 @@ class Neighbours(StrEnum):
 def rounding_charge(temperatures: ArrayLike) -> NDArray[np.float64]:
     """What the rounding of exponents and weights can add to the range of one draw.
 
-    2⁻³⁶ for temperatures up to 2048; beyond, exponents and their rounding errors grow in
+    2⁻³⁶ for temperatures up to 2048. Above that, exponents and their rounding errors grow in
     proportion to the temperature, and so does the charge.
     """
     beta = np.asarray(temperatures, dtype=np.float64)

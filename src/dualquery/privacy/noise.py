@@ -1,8 +1,8 @@
 """Exact noise on counts: integers drawn with integer arithmetic alone.
 
-Counts are integers, so noise may be too. A normal variable that is computed in floating point has
-low bits that can tell neighbours apart although the ideal mechanism could not. The noise
-here has *exactly* the stated distribution, so the theorems hold as they are written and no
+Counts are integers, so noise may be integers too. The low bits of a normal variable that is
+computed in floating point can tell neighbours apart, although the ideal mechanism could not. The
+noise here has *exactly* the stated distribution. So the theorems hold as they are written, and no
 rounding has to be charged.
 
 - `rounded_gaussian`: Z = round(σ·N), N standard normal. Proof: ``docs/proofs/rounded_gaussian.md``.
@@ -33,7 +33,7 @@ DIGIT_BITS = 8
 """Bits per digit of the fraction of N: a comparison usually reads one digit."""
 
 BLOCK = 2**15
-"""Words asked of the source at once, at most."""
+"""The most words that the source is asked for at once."""
 
 Fill = Callable[[NDArray[np.uint64], int, NDArray[np.int64], int], tuple[int, int]]
 
@@ -118,7 +118,7 @@ def exact_scale(scale: float | Fraction) -> Fraction:
 
 
 def check_sigma(sigma: float) -> float:
-    """The σ, if it is one that noise can be drawn for."""
+    """Refuse a σ for which no noise can be drawn."""
     sigma = positive("sigma", sigma)
     if not SMALLEST_SIGMA <= sigma <= LARGEST_SIGMA:
         raise refusal("sigma", sigma, "2^-10 to 2^40")
@@ -136,7 +136,7 @@ def _filled(
 ) -> NDArray[np.int64]:
     """Values from as many words as they need.
 
-    Words that a value began with are kept and used again for that value: see the kernels.
+    If the words end within a value, those that it began with are used again (see the kernels).
     """
     out = np.empty(whole("size", size, least=0), dtype=np.int64)
     done, at = 0, 0

@@ -1,4 +1,4 @@
-"""The exact draw: every action with exactly its share of the total weight.
+"""The exact draw: the probability of every action is exactly its share of the total weight.
 
 Proof: ``docs/proofs/exact_draws.md``. The weights themselves are defined in
 `dualquery.privacy.shards`.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualquery.base.checks import whole
-from dualquery.privacy.shards import MANTISSA_BITS, Actions
+from dualquery.privacy.shards import MANTISSA_BITS, WeightedActions
 from dualquery.privacy.sources import RandomSource, uniform_bits
 
 
@@ -34,7 +34,7 @@ class Draws:
         return int(self.queries.size)
 
 
-def draw(actions: Actions, samples: int, source: RandomSource) -> Draws:
+def draw(actions: WeightedActions, samples: int, source: RandomSource) -> Draws:
     """`samples` independent draws from the actions, each with probability weight/total, exactly.
 
     One *attempt* uses three uniform 64-bit words:
@@ -45,12 +45,12 @@ def draw(actions: Actions, samples: int, source: RandomSource) -> Draws:
     3. the third accepts the action with probability mantissa/2⁵³, else the attempt fails.
 
     An attempt thus returns an action with probability proportional to
-    2^{k_b − b}·2^{−k_b}·mantissa, its weight; failed attempts are forgotten. More than one in
-    eight succeeds, whatever the weights; one in three is usual.
+    2^{k_b − b}·2^{−k_b}·mantissa, its weight. Failed attempts are forgotten. More than one attempt
+    in eight succeeds, whatever the weights; usually one in three does.
 
     Guarantee: given the exponents, the draws have *exactly* the distribution of the rational
     weights; all comparisons are between integers. A run that shows nothing but draws is as private
-    as its events say when `source` is the operating system's.
+    as its events say, if `source` is the operating system's.
     """
     samples = whole("samples", samples, least=0)
     positions = np.empty(samples, dtype=np.int64)
@@ -72,9 +72,9 @@ class Proposal:
     """Chooses (bucket, rank) in proportion to 2^{−bucket}, in exact integer arithmetic.
 
     The bucket is found by comparing a uniform integer of arbitrary size with the cumulated bucket
-    weights, most significant bits first: the leading 64 bits settle almost every comparison, for
-    a whole array at once; where they equal the leading bits of a border the remaining bits
-    are drawn and compared too.
+    weights, most significant bits first. The leading 64 bits decide almost every comparison, for
+    a whole array at once. Where they equal the leading bits of a border, the remaining bits are
+    drawn and compared too.
     """
 
     def __init__(self, totals: NDArray[np.int64], *, lead_bits: int = 64) -> None:
@@ -91,15 +91,15 @@ class Proposal:
         self._bits = max((self._borders[-1] - 1).bit_length(), 1)
         self._lead_bits = lead_bits
         self._rest_bits = max(0, self._bits - lead_bits)
-        # Borders at the very top of the range are out of reach of every word, so they are left
-        # out of the table: 2⁶⁴ would not fit into it.
+        # No word reaches a border at the very top of the range, so the table leaves it out: 2⁶⁴
+        # would not fit.
         shift = lead_bits - self._bits
         leads = [v << shift if shift >= 0 else v >> -shift for v in self._borders]
         self._leads = np.array([v for v in leads if v < 1 << lead_bits], dtype=np.uint64)
 
     @property
     def yield_rate(self) -> float:
-        """The expected part of attempts that reach an action (before the mantissa's test)."""
+        """The expected share of attempts that reach an action, before the mantissa's test."""
         deepest = int(self._buckets[-1])
         reached = sum(
             int(c) << (deepest - int(b)) for b, c in zip(self._buckets, self._counts, strict=True)
@@ -109,7 +109,7 @@ class Proposal:
     def attempt(
         self, attempts: int, source: RandomSource
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
-        """Buckets and ranks of the attempts that reached an action, with 53 further bits each."""
+        """Buckets and ranks of the attempts that reach an action, with 53 more random bits each."""
         first, second, third = source.words(3 * attempts).reshape(attempts, 3).T
         index = self.bucket_index(first, source)
         kept = np.flatnonzero(index < self._buckets.size)
@@ -123,7 +123,10 @@ class Proposal:
         return self._buckets[index[inside]], ranks[inside], thirds
 
     def bucket_index(self, words: NDArray[np.uint64], source: RandomSource) -> NDArray[np.int64]:
-        """Which non-empty bucket each word falls into; their number means none of them."""
+        """The index of the bucket that each word falls into, among those that are not empty.
+
+        A word above all borders falls into none; its index is the number of these buckets.
+        """
         leads = words >> np.uint64(64 - self._lead_bits)
         index = np.searchsorted(self._leads, leads, side="right").astype(np.int64)
         if self._rest_bits:

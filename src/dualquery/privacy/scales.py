@@ -1,8 +1,9 @@
-"""How much noise a share of a budget needs: the smallest scale that does not cost more.
+"""How much noise a share of a budget buys: the smallest scale that does not cost more.
 
-A share is a part of what adds up: of μ² for the Gaussian accountant, of ρ for the zero-concentrated
-one, of ε for the pure one. Every scale is rounded up, which can only make a release more private;
-whether it is large enough is decided in fractions, not in floating point. Nothing here reads data.
+A share is a part of the quantity that adds up: of μ² for the Gaussian accountant, of ρ for the
+zero-concentrated one, of ε for the pure one. Every scale is rounded up, which can only make a
+release more private. Whether it is large enough is decided in fractions, not in floating point.
+Nothing here reads data.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def scale_for(epsilon: float, l1: float, share: float = 1.0) -> float:
     """
     needed = Fraction(positive("l1", l1)) / (Fraction(positive("epsilon", epsilon)) * _share(share))
     if needed > LARGEST_NUMERATOR:
-        raise ParameterError(f"epsilon={epsilon:g}, share={share:g} need noise beyond 2^53")
+        raise ParameterError(f"epsilon = {epsilon:g}, share = {share:g} need noise beyond 2^53")
     needed = max(needed, SMALLEST_SCALE)
     return _smallest(float(needed), lambda b: b >= needed)
 
@@ -45,13 +46,13 @@ def _smallest_root(l2: float, mu_squared: Fraction) -> float:
     """The smallest σ with σ²·μ² ≥ Δ₂², within what noise can be drawn for."""
     needed = Fraction(positive("l2", l2)) ** 2 / mu_squared
     if needed > Fraction(LARGEST_SIGMA) ** 2:
-        raise ParameterError("the budget's share needs noise beyond sigma=2^40; give it more")
+        raise ParameterError("the budget's share needs noise beyond sigma = 2^40; give it more")
     needed = max(needed, Fraction(SMALLEST_SIGMA) ** 2)
     return _smallest(math.sqrt(needed), lambda sigma: sigma * sigma >= needed)
 
 
 def _smallest(guess: float, enough: Callable[[Fraction], bool]) -> float:
-    """The smallest float that is enough, from a guess that is a few floats off at most."""
+    """The smallest float that is enough; the guess is at most a few floats away from it."""
     while not enough(Fraction(guess)):
         guess = math.nextafter(guess, math.inf)
     while enough(Fraction(below := math.nextafter(guess, 0.0))):

@@ -25,13 +25,11 @@ from numpy.typing import NDArray
 from dualquery.base.checks import not_negative, whole
 from dualquery.base.errors import ParameterError
 from dualquery.base.threads import over_ranges
-from dualquery.privacy._weights import BUCKETS, CLIP
+from dualquery.privacy._weights import BLOCK, BUCKETS, CLIP, Exponents
 
 MANTISSA_BITS = 53
 LARGEST_OFFSET = 32.0
-"""The rounding charge covers offsets of this size."""
-
-BLOCK = 2048
+"""The rounding charge covers offsets up to this size."""
 
 # ln 2 in two parts; the first has 11 trailing zero bits, so its product with a bucket is exact.
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
@@ -39,8 +37,11 @@ _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
 _INVERSE_FACTORIALS = [1.0 / math.factorial(k) for k in range(18)]
 
 
-class Actions(Protocol):
-    """What a draw needs to know of the actions: three passes, none of which moves the weights."""
+class WeightedActions(Protocol):
+    """What a draw needs to know of the actions: three passes, and the weights stay where they are.
+
+    The passes of one draw are `largest`, then `tally`, then `locate` as often as needed.
+    """
 
     @property
     def queries(self) -> int:
@@ -63,10 +64,10 @@ class Actions(Protocol):
 
 
 class Shard:
-    """The exponents of a contiguous range of queries, with buffers that live as long as it does.
+    """The exponents of a contiguous range of queries; its buffers are used again every round.
 
-    Fill it with `score`, or write into `exponents` directly. `offsets` are public and fixed for
-    the life of the shard: logarithms of prior weights, the same for a query and its negation.
+    Fill it with `score`, or write into `exponents` directly. `offsets` are public and never
+    change: logarithms of prior weights, the same for a query and its negation.
     """
 
     def __init__(self, queries: int, *, offsets: NDArray[np.float64] | None = None) -> None:
@@ -96,13 +97,14 @@ class Shard:
             β·(clip((2c − N)/(2·n0), −1, 1) + ½ − a_q).
 
         For N = n0 that is β·(c/n − a_q). For add-remove neighbours it is half the difference
-        between the scores c/n0 − a_q and (N − c)/n0 − (1 − a_q) of the query and its negation: a
-        common shift of all exponents, which no draw can see, has been taken out, so that negation
+        between the scores c/n0 − a_q and (N − c)/n0 − (1 − a_q) of the query and its negation.
+        What was taken out is a common shift of all exponents, which no draw can see. So negation
         is a change of sign here too. The clip acts only where N > 2·n0. It keeps the exponents
-        bounded, as the rounding charge requires, and moves no exponent by more than its argument.
+        bounded, as the rounding charge requires. Between neighbours, the clipped value changes
+        no more than its argument does.
 
-        The answers are public: any float is exact as far as privacy is concerned. They are
-        clamped to [0, 1], which keeps the exponents bounded whatever a model does.
+        The answers are public, so rounding them costs no privacy. They are clamped to [0, 1],
+        which keeps the exponents bounded whatever a model does.
 
         Args:
             counts: private counts, int64.
@@ -122,7 +124,7 @@ class Shard:
                 )
 
         def piece(first: int, last: int) -> None:
-            _kernels.exponents(
+            _kernels.score(
                 counts[first:last],
                 answers[first:last],
                 temperature,
@@ -156,9 +158,7 @@ class Shard:
 
         def piece(first: int, last: int) -> None:
             totals = np.zeros(BUCKETS, dtype=np.int64)
-            _kernels.tally(
-                self.exponents, self._offsets, largest, BLOCK, first, last, self._blocks, totals
-            )
+            _kernels.tally(self._weighed(), first, last, self._blocks, totals)
             parts.append(totals)
 
         over_ranges(piece, len(self._blocks), grain=(1 << 16) // BLOCK)
@@ -182,10 +182,7 @@ class Shard:
         found = np.empty(buckets.size, dtype=np.int64)
 
         def piece(first: int, last: int) -> None:
-            _kernels.find(
-                self.exponents, self._offsets, self._shift, BLOCK,
-                rows, sorted_buckets, inside, first, last, found,
-            )  # fmt: skip
+            _kernels.find(self._weighed(), rows, sorted_buckets, inside, first, last, found)
 
         over_ranges(piece, buckets.size, grain=512)
         positions = np.empty_like(found)
@@ -194,6 +191,9 @@ class Shard:
         signed = np.where(positions & 1, -exponents, exponents)
         falls = (self._offsets[positions >> 1] + signed) - self._shift
         return positions, mantissas(falls, buckets)
+
+    def _weighed(self) -> Exponents:
+        return Exponents(self.exponents, self._offsets, self._shift)
 
 
 def _checked_offsets(offsets: NDArray[np.float64] | None, queries: int) -> NDArray[np.float64]:
@@ -210,7 +210,7 @@ def _checked_offsets(offsets: NDArray[np.float64] | None, queries: int) -> NDArr
 class Shards:
     """Several ranges of queries, in order, seen as one."""
 
-    def __init__(self, parts: Sequence[Actions]) -> None:
+    def __init__(self, parts: Sequence[WeightedActions]) -> None:
         if not parts:
             raise ParameterError("there is no shard; expected one or more")
         self.parts = list(parts)
@@ -249,7 +249,9 @@ def route(
     """Which shard holds each (bucket, rank), and the rank inside that shard.
 
     Args:
-        totals: bucket counts, one row per shard, in the order of the queries.
+        totals: counts per bucket, one row per shard, in the order of the queries.
+        buckets: the bucket of each action.
+        ranks: its rank among the actions of its bucket in all shards.
     """
     ends = np.cumsum(totals, axis=0)
     shards: NDArray[np.int64] = np.count_nonzero(ends[:, buckets] <= ranks, axis=0)

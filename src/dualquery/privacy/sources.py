@@ -1,7 +1,7 @@
 """Where the randomness of a run comes from, as an explicit argument.
 
-Every draw is a function of uniform 64-bit words; the source of these words decides whether the
-draws are private (operating system) or repeatable (seeded), and nothing else.
+Every draw is a function of uniform 64-bit words. The source of these words decides one thing only:
+whether the draws are private (operating system) or repeatable (seeded).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class RandomSource(Protocol):
 class SystemSource:
     """The operating system's cryptographic generator.
 
-    It keeps no buffer: callers ask for large blocks, and a source without state cannot hand the
-    same words to two threads, to both sides of a fork, or to an unpickled copy.
+    It keeps no buffer, because callers ask for large blocks. A source without state cannot give
+    the same words to two threads, to both sides of a fork, or to an unpickled copy.
     """
 
     private = True
@@ -53,7 +53,7 @@ class SystemSource:
 
 
 class SeededSource:
-    """A repeatable stream for experiments. NOT PRIVATE: who knows the seed knows the draws.
+    """A repeatable stream for experiments. NOT PRIVATE: whoever knows the seed knows the draws.
 
     Philox, a counter-based generator whose raw words NumPy keeps stable between versions.
     """
@@ -74,7 +74,7 @@ class SeededSource:
 
 
 def source_for(seed: int | None) -> SystemSource | SeededSource:
-    """The operating system's source, or a seeded one where a seed is given."""
+    """The operating system's source, or a seeded one if a seed is given."""
     return SystemSource() if seed is None else SeededSource(seed)
 
 

@@ -25,13 +25,13 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
 
 GROUP_SIZES = (1, 2, 5, 10)
-"""For so many records together a statement says its ε."""
+"""A statement says its ε for this many records together."""
 
 LARGE_EPSILON = 10.0
-"""Above this ε a release warns; so it does at a δ of 1/n or more."""
+"""Above this ε a release warns. It also warns if δ is 1/n or more."""
 
 NOT_COVERED = "does not cover Gaussian noise"
-"""What stands in the place of an ε where an accountant's theorem says nothing."""
+"""Shown instead of an ε if an accountant's theorem says nothing about the run."""
 
 NOT_PRIVATE = "seeded: NOT PRIVATE"
 """The stamp on everything that a seeded run writes or shows."""
@@ -39,7 +39,7 @@ NOT_PRIVATE = "seeded: NOT PRIVATE"
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """What a run costs, for one notion of neighbours, by one accountant and beside the others.
+    """What a run costs by one accountant, and by all others, for one notion of neighbours.
 
     Attributes:
         epsilon: ε by the chosen accountant.
@@ -47,16 +47,17 @@ class PrivacyStatement:
         accountant: the chosen accountant.
         neighbours: the unit of privacy.
         rows: the public n (replace-one) or the public reference n0 (add-remove).
-        by_accountant: ε by every accountant; infinite where one promises nothing.
-        mu: the Gaussian parameter; squares add up over releases.
-        rho: the zero-concentrated parameter; adds up over releases.
+        by_accountant: ε by every accountant; infinite if it promises nothing.
+        mu: μ of Gaussian differential privacy; μ² adds up over releases.
+        rho: ρ of zero-concentrated differential privacy; it adds up over releases.
         private: False for a seeded run, whose draws anyone with the seed can repeat.
         replacement: for add-remove, ε by every accountant if a record is replaced.
-        public_header: the patterns for which column names were read off the table's header.
+        public_header: the patterns whose column names were taken from the table's header.
         not_covering: the accountants that do not cover what was released.
-        exceeds: at most this is the chance that what was released is more than e^ε times as
-            likely under the table as under a neighbour, as far as the accountant says; it is not δ.
-        groups: ε, by the chosen accountant at the same δ, for so many records together.
+        exceeds: an upper bound of the chance that what was released is more than e^ε times as
+            likely under the table as under a neighbour. It is not δ. None if the accountant's
+            theorem gives no bound.
+        groups: ε by the chosen accountant, at the same δ, for several records together.
     """
 
     epsilon: float
@@ -88,6 +89,15 @@ class PrivacyStatement:
     ) -> PrivacyStatement:
         """The statement for a list of events.
 
+        Args:
+            events: everything that was released.
+            delta: the δ for which all figures are stated; 0 only with the pure accountant.
+            rows: the public n (replace-one) or the public reference n0 (add-remove).
+            neighbours: the unit of privacy.
+            accountant: the accountant whose ε is promised.
+            private: False for a seeded run.
+            public_header: the patterns whose column names were taken from the table's header.
+
         Raises:
             NotCoveredError: the chosen accountant says nothing about some event.
         """
@@ -116,24 +126,24 @@ class PrivacyStatement:
         )
 
     def shown(self, accountant: str) -> str:
-        """The ε by an accountant for people, or that it does not cover the run."""
+        """The ε by an accountant as text, or the words that it does not cover the run."""
         if accountant in self.not_covering:
             return NOT_COVERED
         return figure(self.by_accountant[accountant])
 
     def shown_replaced(self, accountant: str) -> str:
-        """The same for replacing a record, of a statement for add-remove neighbours."""
+        """The same if a record is replaced; only for a statement for add-remove neighbours."""
         if accountant in self.not_covering:
             return NOT_COVERED
         return figure(self.replacement[accountant])
 
     @property
     def stamp(self) -> str:
-        """Empty for a private run; for a seeded one, the words everything must carry."""
+        """Empty for a private run. For a seeded run, the words that all its outputs must carry."""
         return "" if self.private else NOT_PRIVATE
 
     def text(self, *, warnings: bool = True) -> str:
-        """The statement in plain words: the chosen accountant first, the others beside it."""
+        """The statement in plain words: the chosen accountant first, then the others."""
         lines = [] if self.private else [f"{self.stamp} (the figures below do not hold)"]
         lines.append(
             f"ε = {figure(self.epsilon)} at δ = {self._delta_of(self.accountant)}, "
@@ -201,12 +211,12 @@ class PrivacyStatement:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Where the figures promise little."""
+        """One line per figure that promises little."""
         return weak_promises(self.epsilon, self.delta, self.rows, self.accountant)
 
     @property
     def about_header(self) -> str:
-        """What the statement does not cover, where column names were read off the table."""
+        """What the statement does not cover if column names were taken from the table."""
         if not self.public_header:
             return ""
         patterns = ", ".join(repr(pattern) for pattern in self.public_header)
@@ -273,7 +283,14 @@ class PrivacyStatement:
 
 
 def weak_promises(epsilon: float, delta: float, rows: int, accountant: str) -> tuple[str, ...]:
-    """Warnings for a budget that promises little, one line each; for most budgets there is none."""
+    """Warnings for a budget that promises little, one line each; for most budgets there is none.
+
+    Args:
+        epsilon: ε.
+        delta: δ.
+        rows: the public n, or the public reference n0.
+        accountant: the accountant whose ε is promised; for `pure`, δ is 0 whatever is given.
+    """
     found = []
     if epsilon > LARGE_EPSILON:
         found.append(
@@ -303,12 +320,12 @@ def _figures(events: Events, delta: float) -> dict[str, float]:
 
 
 def figure(value: float) -> str:
-    """An ε for people: four digits, rounded up, because a promise is never rounded down."""
+    """An ε as text: four digits, rounded up, because a promise is never rounded down."""
     return rounded_up(value, 4)
 
 
 def finite(value: float) -> float | None:
-    """The value, or None where JSON has no number for it."""
+    """The value, or None if JSON has no number for it."""
     return value if math.isfinite(value) else None
 
 

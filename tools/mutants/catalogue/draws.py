@@ -136,8 +136,8 @@ MUTANTS = (
     Mutant(
         "largest-without-offsets",
         _KERNELS,
-        "value: float = offsets[query] + abs(exponents[query])",
-        "value: float = abs(exponents[query])",
+        "value: float = offsets[query] + abs(scores[query])",
+        "value: float = abs(scores[query])",
         ("tests/privacy/test_shards.py::test_offsets_are_prior_weights",),
         "Falls would be measured from the wrong height, and cut off unequally between neighbours.",
     ),

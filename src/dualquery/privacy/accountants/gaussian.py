@@ -64,7 +64,7 @@ def delta_of_mu(mu: float, epsilon: float) -> float:
 
 
 def exceeds(events: Events, epsilon: float) -> float:
-    """At most this is the chance that the privacy loss of the run is above ε."""
+    """An upper bound of the chance that the privacy loss of the run is above ε."""
     return exceeds_at_most(math.sqrt(events.mu_squared), epsilon)
 
 
@@ -72,7 +72,7 @@ def measurement_exceeds(mu: float, epsilon: float) -> float:
     """Φ(−ε/μ + μ/2): the chance that the loss of one Gaussian measurement is above ε.
 
     The measurement is N(μ, 1) under the table and N(0, 1) under its neighbour; the loss at x is
-    μx − μ²/2, which is N(μ²/2, μ²) under the table. δ(ε) is smaller, because it takes off
+    μx − μ²/2, which is N(μ²/2, μ²) under the table. δ(ε) is smaller, because it subtracts
     e^ε·Φ(−ε/μ − μ/2). For ε = 1 the chance is 8.6·δ at δ = 10⁻³ and 20·δ at δ = 10⁻⁶.
     Rounded up.
     """

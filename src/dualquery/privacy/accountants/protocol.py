@@ -1,4 +1,4 @@
-"""What an accountant is: two functions of the same list of events."""
+"""What an accountant is: functions of the same list of events, each from one theorem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dualquery.base.errors import ParameterError
 from dualquery.privacy.events import Events
 
 GUARD = 1e-12
-"""Relative amount by which every figure is rounded up, far above the rounding of its formula."""
+"""Every figure is raised by this relative amount, far above the rounding error of its formula."""
 
 
 class NotCoveredError(ParameterError):
@@ -22,9 +22,9 @@ class NotCoveredError(ParameterError):
 def steps_of_pure_privacy(
     events: Events, accountant: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How many steps, and the pure ε of each: the draws, and measurements with Laplace noise.
+    """The number of steps, and the pure ε of each: draws, and measurements with Laplace noise.
 
-    For accountants whose proof needs nothing of a step but that its privacy loss is bounded.
+    For accountants whose proof needs only that the privacy loss of a step is bounded.
 
     Raises:
         NotCoveredError: some measurement has Gaussian noise, whose loss has no bound.
@@ -45,13 +45,13 @@ class Accountant:
     Attributes:
         name: how users call it.
         epsilon: the ε at which the theorem holds for a given δ; never below the exact value of
-            its formula. Where the theorem says nothing about some event it raises a
-            `NotCoveredError`, and so does `delta`.
-        delta: the δ at which it holds for a given ε; never below the exact value either.
-        exceeds: what the theorem proves about the chance that the privacy loss is above ε: that
+            its formula. It raises a `NotCoveredError` if the theorem says nothing about some
+            event, and so does `delta`.
+        delta: the δ at which the theorem holds for a given ε; never below the exact value either.
+        exceeds: an upper bound of the chance that the privacy loss is above ε, which means that
             what was released is more than e^ε times as likely under the table as under its
-            neighbour. An upper bound. (ε, δ)-privacy alone does not bound this chance by δ, so a
-            theorem that says nothing about it leaves this out.
+            neighbour. (ε, δ)-privacy alone does not bound this chance by δ. None if the theorem
+            gives no bound.
     """
 
     name: str
