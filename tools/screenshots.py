@@ -42,7 +42,8 @@ SESSION = (
 TERMINAL = """<!doctype html><meta charset="utf-8"><style>
 body { margin: 0; background: #ffffff; }
 pre { margin: 0; padding: 18px 22px; background: #1b2027; color: #dfe4ea; border-radius: 10px;
-  font: 14px/1.3 "DejaVu Sans Mono", monospace; display: inline-block; }
+  font: 14px/1.3 "DejaVu Sans Mono", monospace; display: inline-block;
+  width: 118ch; white-space: pre-wrap; }
 b { color: #86b6ff; font-weight: 600; } i { color: #f0a35e; font-style: normal; }
 </style><pre>%s</pre>"""
 
