@@ -1,9 +1,9 @@
 """The compiler of kernels, with a cache that is never stale.
 
-numba takes its cached machine code for up to date if the one file that a kernel stands in is
-unchanged. But a kernel takes constants, and other kernels, from other files. So the cache of this
-package is a directory named after a digest of all sources that kernels are made from: whichever
-of them changes, everything is compiled anew.
+numba reuses cached machine code if the one file that holds the kernel is unchanged. But a kernel
+takes constants, and other kernels, from other files. So this package keeps its cache in a
+directory that is named after a digest of all sources that kernels are made from. If any of them
+changes, everything is compiled again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _config: Any = numba.config  # its settings are made when it is imported; mypy s
 _COMPILES = re.compile(r"^(?:from|import) (?:numba|dualquery\.base\.compile)\b", re.M)
 
 KEPT = 3
-"""How many caches stay: the newest, and those of versions somebody may go back to."""
+"""The number of caches to keep: the newest, and two of versions that somebody may go back to."""
 
 
 if TYPE_CHECKING:
-    from numba import njit as njit  # what is said of numba's own decorator holds of this one
+    from numba import njit as njit  # type checkers see numba's own decorator
 else:
 
     def njit(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-        """`numba.njit` with options, caching where no stale code is found."""
+        """`numba.njit` with options, cached where no stale code is found."""
 
         def decorate(function: Callable[..., Any]) -> Any:
             with _caching_in(cache_directory()):
@@ -45,7 +45,7 @@ else:
 
 @contextmanager
 def _caching_in(directory: Path | None) -> Iterator[None]:
-    """numba decides where to cache when it decorates; kernels of others stay where they are."""
+    """Set numba's cache directory while one kernel is decorated; other packages keep theirs."""
     before = _config.CACHE_DIR
     if directory is not None:
         _config.CACHE_DIR = str(directory)
@@ -57,10 +57,10 @@ def _caching_in(directory: Path | None) -> Iterator[None]:
 
 @cache
 def cache_directory() -> Path | None:
-    """Where compiled kernels are kept; None where nothing can be written, and numba decides.
+    """Where compiled kernels are kept; None if nothing can be written there, and numba decides.
 
-    It is in `NUMBA_CACHE_DIR` if that is set, else beside the package's own compiled files, else
-    in the user's cache.
+    The directory lies in `NUMBA_CACHE_DIR` if that is set. Otherwise it lies beside the package's
+    own compiled files or, if nothing can be written there, in the user's cache.
     """
     name = f"kernels-{digest()}"
     set_by_user = _config.CACHE_DIR
@@ -69,7 +69,7 @@ def cache_directory() -> Path | None:
         folder = home / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            os.utime(folder)  # what is used is new
+            os.utime(folder)  # a cache in use counts as new when old ones are deleted
         except OSError:
             continue
         if os.access(folder, os.W_OK | os.X_OK):
@@ -84,7 +84,7 @@ def _user_cache() -> Path:
 
 
 def _clean(home: Path, current: Path) -> None:
-    """Delete the oldest caches; one that cannot be deleted does no harm."""
+    """Delete the oldest caches. One that cannot be deleted does no harm."""
     try:
         found = [(folder.stat().st_mtime, folder) for folder in home.glob("kernels-*")]
     except OSError:
@@ -104,7 +104,7 @@ def digest() -> str:
 
 
 def sources() -> list[Path]:
-    """The modules with kernels, and all modules of the package that these import in turn."""
+    """The modules with kernels, and what they import of this package, directly or not."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(_PACKAGE.rglob("*.py"))}
     waiting = [path for path, text in texts.items() if _COMPILES.search(text)]
     reached: set[Path] = set()
@@ -117,7 +117,7 @@ def sources() -> list[Path]:
 
 
 def _imported(text: str) -> Iterator[Path]:
-    """Files that the imports of a module may mean: a module, a package, a module of a package."""
+    """The files that a module's imports may refer to: modules, packages, modules of packages."""
     for node in ast.walk(ast.parse(text)):
         named: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module:

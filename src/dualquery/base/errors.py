@@ -6,8 +6,8 @@ from __future__ import annotations
 class DualQueryError(Exception):
     """Base of every error this package raises on purpose.
 
-    The message is one line that names the column, value or option and says what
-    would be right; the command line prints it as it is and exits with code 2.
+    The message is one line. It names the column, value or option and says what would be right.
+    The command line prints it as it is and exits with code 2.
     """
 
 
@@ -36,7 +36,7 @@ class UnavailableError(DualQueryError):
 
 
 class EngineError(DualQueryError):
-    """The workers that were to do the counting cannot be reached, or were lost."""
+    """The workers that should count cannot be reached, or were lost."""
 
 
 def first_line(error: BaseException) -> str:

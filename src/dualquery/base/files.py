@@ -9,9 +9,9 @@ from typing import IO, Any
 
 
 def lock(stream: IO[Any] | int) -> bool:
-    """Take an open file for this process alone, until it is closed; False if another has it.
+    """Lock an open file for this process until it is closed; False if another process has it.
 
-    Always True where the system has no such locks.
+    The answer is always True where the system has no such locks.
     """
     if os.name != "posix":
         return True
@@ -25,17 +25,18 @@ def lock(stream: IO[Any] | int) -> bool:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file by rename: whoever reads it sees the old text or the new one."""
+    """Write a file by rename, so that a reader sees either the old text or the new one."""
     waiting = path.with_name(f".{path.name}.{os.getpid()}")
     waiting.write_text(text, encoding="utf-8")
     waiting.replace(path)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, at any moment, and not even an earlier one's.
+    """Write a file that nobody except its owner can read at any moment.
 
-    A file that is there keeps its mode when it is opened, so a new one takes its name. What is no
-    plain file, a pipe say, is written to as it is.
+    An existing file would keep its mode, and whoever has it open could go on reading. So a new
+    file is written and takes its name. Something other than a plain file, such as a pipe, is
+    written to directly.
     """
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
@@ -52,9 +53,9 @@ def write_private(path: Path, text: str) -> None:
 
 
 def write_durable(path: Path, text: str) -> None:
-    """Write a private file by rename, on disk when this returns; only its owner can read it.
+    """Write a file that only its owner can read, by rename; it is on disk when this returns.
 
-    The waiting file is `NAME.new`: whoever cleans up knows its name.
+    Until the rename the text is in `NAME.new`, a name that whoever cleans up can know.
     """
     waiting = path.with_name(f"{path.name}.new")
     handle = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -68,14 +69,14 @@ def write_durable(path: Path, text: str) -> None:
 
 
 def write_all(handle: int, content: bytes) -> None:
-    """Write all of the content: the system may take less of it at a time."""
+    """Write all of the content, because the system may take only a part of it at a time."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(handle, rest) :]
 
 
 def sync_directory(directory: Path) -> None:
-    """Make names in a directory durable: a rename or a deletion is on disk when this returns."""
+    """Make a directory's entries durable: a rename or deletion is on disk when this returns."""
     if os.name != "posix":
         return
     handle = os.open(directory, os.O_RDONLY)

@@ -1,8 +1,8 @@
 """Threads for kernels that release the GIL.
 
-A pool of plain threads over ranges, rather than numba's own parallel loops: those compile
-slowly and their default back-end must not be entered from two threads at once, which a
-Dask worker does.
+This is a pool of plain threads over ranges rather than numba's own parallel loops, for two
+reasons. Those loops compile slowly, and their default back-end must not be entered from two
+threads at once, which is what a Dask worker does.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
 def over_ranges(task: Callable[[int, int], object], total: int, grain: int = 16_384) -> None:
     """Call `task(first, last)` for consecutive ranges that cover `range(total)`.
 
-    Ranges hold at least `grain` items, so that small work stays on the calling thread;
-    four ranges a thread even out unequal ones.
+    Ranges hold at least `grain` items, so that small work stays on the calling thread. There are
+    up to four ranges per thread, so that a few slow ranges do not leave the other threads idle.
     """
     workers = thread_count()
     parts = min(4 * workers, max(1, total // grain))

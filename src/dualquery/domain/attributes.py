@@ -22,10 +22,16 @@ Value = str | int | float | bool
 class Attribute:
     """A column with a declared, finite domain.
 
-    A cell is stored as a *code*: the index of its value in `values`, or of its bin
-    in `edges` (bins are half open, the last one closed); where `missing` is set, one
-    more code at the end stands for a missing cell. `default` is the code a record
-    takes where nothing else decides.
+    A cell is stored as a *code*: the index of its value in `values`, or of its bin in `edges`.
+    Bins are half open, except the last one, which is closed.
+
+    Attributes:
+        name: the column's name.
+        values: the possible values; empty for a column that is cut into bins.
+        edges: the edges of the bins; empty for a column of values.
+        missing: whether one more code, after all others, stands for a missing cell.
+        default: the code that a record takes where nothing else decides.
+        ordered: whether values can be compared with < and >.
     """
 
     name: str
@@ -45,7 +51,16 @@ class Attribute:
         default: Value | None = None,
         ordered: bool | None = None,
     ) -> Self:
-        """Declare a column that holds one of `values`; numbers count as ordered."""
+        """Declare a column that holds one of several values.
+
+        Args:
+            name: the column's name.
+            values: the possible values, text or numbers.
+            missing: whether cells may be missing.
+            default: the value that a record takes where nothing else decides; else the first.
+            ordered: whether the values have the order in which they are listed; by default, more
+                than two values that are all numbers do.
+        """
         domain = tuple(_plain(value) for value in values)
         if not domain:
             raise SchemaError(f"attribute {name!r}: values is empty; expected at least one value")
@@ -72,7 +87,15 @@ class Attribute:
         missing: bool = False,
         default: float | str | None = None,
     ) -> Self:
-        """Declare a numeric column cut into bins [e0, e1), …, [e_last−1, e_last]."""
+        """Declare a numeric column that is cut into bins [e0, e1), …, [e_last−1, e_last].
+
+        Args:
+            name: the column's name.
+            edges: the edges of the bins, in rising order.
+            missing: whether cells may be missing.
+            default: a number in the bin that a record takes where nothing else decides, or
+                "missing"; else the first bin.
+        """
         cuts = tuple(_plain(edge) for edge in edges)
         if len(cuts) < 2:
             raise SchemaError(
@@ -138,7 +161,7 @@ class Attribute:
         return self.proper_size if self.missing else None
 
     def code_of(self, cell: Value) -> int | None:
-        """The code of one cell, or None where the cell is outside the domain."""
+        """The code of one cell; None if the cell is outside the domain."""
         if self.edges:
             if isinstance(cell, str):
                 return self.missing_code if cell == "missing" else None
@@ -214,13 +237,13 @@ class Attribute:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value it holds: files and queries are written with those."""
+    """A NumPy scalar as a Python value, because files and queries are written with those."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """Attributes in order, each with a name of its own: what queries and records are about."""
+    """Attributes in order, with different names. Queries and records refer to them by position."""
 
     attributes: tuple[Attribute, ...]
 
@@ -258,12 +281,12 @@ class Attributes:
 
     @cached_property
     def defaults(self) -> npt.NDArray[np.int32]:
-        """The record of declared defaults."""
+        """The record that has the declared default in every attribute."""
         return np.fromiter((a.default for a in self.attributes), np.int32, len(self.attributes))
 
     @cached_property
     def bit_counts(self) -> npt.NDArray[np.int32]:
-        """Per attribute the bits of its binary view: one for a 0/1 column, else one a code."""
+        """Per attribute, the bits of its binary view: one for a 0/1 column, else one per code."""
         return np.fromiter(
             (1 if a.is_binary else a.size for a in self.attributes), np.int32, len(self.attributes)
         )

@@ -1,9 +1,8 @@
 """Public constraints: combinations of values that no record may have.
 
-They are declared with the schema ("a husband is male"), so they say nothing about the
-private rows; every record an oracle returns and every sampled row obeys them. A rule is
-kept as conjunctions that must not hold: an implication A → B forbids A ∧ ¬b for each
-literal b of B.
+They are declared with the schema ("a husband is male"), so they say nothing about the private
+rows. Every record that an oracle returns and every sampled record obeys them. A rule is kept as
+conjunctions that must not hold: an implication A → B forbids A ∧ ¬b for each literal b of B.
 """
 
 from __future__ import annotations
@@ -40,9 +39,10 @@ class Constraints:
 
     @classmethod
     def parse(cls, entries: Iterable[Mapping[str, Any]], schema: Attributes) -> Constraints | None:
-        """Read `[[constraints]]`; None where they forbid nothing.
+        """Read `[[constraints]]`; None if they forbid nothing.
 
-        An unsatisfiable set is refused, naming rules that contradict one another.
+        Rules that no record can obey together are refused; the message names rules that contradict
+        one another.
         """
         rules, queries, owner = [], [], []
         for number, entry in enumerate(entries):
@@ -96,10 +96,10 @@ class Constraints:
     def repair(
         self, records: Records, generator: np.random.Generator | None = None
     ) -> npt.NDArray[np.int32]:
-        """The records, with those that break a rule changed in a few attributes.
+        """The records, except that those which break a rule are changed in a few attributes.
 
-        A broken record keeps the codes that no broken rule mentions if it can; with a
-        generator the order in which the others give way is random, else it is fixed.
+        If possible, only attributes that a broken rule mentions are changed. With a generator the
+        order in which attributes are tried is random, otherwise it is fixed.
         """
         mended = np.array(records, dtype=np.int32)
         for row in np.flatnonzero(~self.holds(mended)):
@@ -107,7 +107,10 @@ class Constraints:
         return mended
 
     def conflict(self) -> tuple[int, ...]:
-        """A smallest-by-removal set of rules that no record obeys; empty if all can hold."""
+        """Rules that no record can obey together, empty if there are none.
+
+        If any of these rules is removed, some record obeys the others.
+        """
         everything = tuple(range(len(self.entries)))
         if self._search(everything, None, None) is not None:
             return ()
@@ -155,10 +158,14 @@ class Constraints:
         prefer: npt.NDArray[np.int32] | None,
         order: Sequence[int] | None,
     ) -> dict[int, int] | None:
-        """Codes for the mentioned attributes under some rules, by search with forward checks.
+        """Codes for the mentioned attributes that obey some rules, found by backtracking.
 
-        Values equal or next to the preferred ones are tried first. Rules are few and
-        small, so that plain search is enough.
+        Each choice strikes out the codes of other attributes that would complete a forbidden
+        clause. The preferred code of an attribute is tried first, then the codes after it. Rules
+        are few and small, so this plain search is fast enough.
+
+        Returns:
+            A code per mentioned attribute, or None if no codes obey the rules.
         """
         wanted = set(rules)
         clauses = [c for c, r in zip(self._clauses, self.rule, strict=True) if r in wanted]
@@ -171,7 +178,10 @@ class Constraints:
                 touching[attribute].append(position)
 
         def prune(assigned: dict[int, int], at: Iterable[int]) -> list[tuple[int, Any]] | None:
-            """Strike out what would complete a forbidden clause; None if nothing is left."""
+            """Strike out codes that would complete a forbidden clause; None if a domain is empty.
+
+            What is returned undoes it: the domains as they were.
+            """
             undo: list[tuple[int, Any]] = []
             for position in at:
                 open_part = None

@@ -17,7 +17,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def read_document(path: Path) -> Mapping[str, Any]:
-    """The content of a schema file, its kind told by its ending."""
+    """The content of a schema file; the file name's ending tells the format."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -35,7 +35,10 @@ def read_document(path: Path) -> Mapping[str, Any]:
 
 
 def domain_document(domain: Any) -> Mapping[str, Any]:
-    """An mbi domain, a size per attribute, as a schema file would declare it: integer codes."""
+    """An mbi domain, which has one size per attribute, as the content of a schema file.
+
+    The values of each attribute are the integer codes 0, 1, ….
+    """
     if not isinstance(domain, Mapping):
         raise SchemaError('an mbi domain is a JSON object such as {"sex": 2, "age": 85}')
     attributes: dict[str, Any] = {}
@@ -47,7 +50,7 @@ def domain_document(domain: Any) -> Mapping[str, Any]:
 
 
 def write_document(content: Mapping[str, Any], path: Path, header: Iterable[str] = ()) -> None:
-    """Write the content of a schema file as TOML, with comment lines at its head."""
+    """Write the content of a schema file as TOML, with `header` as comment lines at the top."""
     lines = [f"# {line}".rstrip() for line in header]
     if content.get("draft"):
         lines.append("draft = true  # remove this line when you have reviewed the schema")
@@ -74,5 +77,5 @@ def _literal(value: Value | list[Value]) -> str:
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     if isinstance(value, float) and not math.isfinite(value):
         raise SchemaError(f"{value!r} cannot stand in a schema file")
-    # JSON and TOML agree on strings, numbers and booleans, but for DEL, which TOML wants escaped.
+    # JSON and TOML write strings, numbers and booleans alike, except DEL, which TOML escapes.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Attributes that nothing decides: no drawn query, or no query at all, mentions them."""
+"""Free attributes: no drawn query, or no query at all, mentions them, so nothing decides them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualquery.domain.schema import Schema
 
 
 class Free(StrEnum):
-    """What such an attribute takes: code zero, a random code, or its declared default."""
+    """What a free attribute takes: code zero, a random code, or its declared default."""
 
     ZERO = "zero"
     RANDOM = "random"

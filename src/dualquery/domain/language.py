@@ -41,7 +41,7 @@ def parse(text: str, schema: Attributes) -> Query:
 
 
 def parse_lines(lines: Iterable[str], schema: Attributes) -> list[Query]:
-    """Read one query a line; empty lines and lines that start with # are passed over."""
+    """Read one query per line; empty lines and lines that start with # are skipped."""
     queries = []
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
@@ -141,7 +141,7 @@ class _Parser:
         return position, self.schema.attributes[position]
 
     def members(self, attribute: Attribute) -> tuple[int, ...]:
-        """What stands behind `in`: a range, or a set of values and ranges."""
+        """What follows `in`: a range, or a set of values and ranges."""
         if self.is_symbol("[") or self.is_symbol("("):
             return self.interval(attribute)
         self.expect("{", "'[' or '{'")
@@ -287,7 +287,7 @@ def _above(attribute: Attribute, token: _Token) -> tuple[int, ...]:
 
 
 def _places(attribute: Attribute) -> list[tuple[int, float]]:
-    """Codes with what orders them: the number itself, or the declared position."""
+    """Every code with its place in the order: the number itself, or the declared position."""
     if not attribute.ordered and not attribute.is_binary:
         raise QueryError(f"{attribute.name!r} is not ordered; use = != or in {{…}}")
     if all(isinstance(value, int | float) for value in attribute.values):

@@ -9,7 +9,7 @@ from dualquery.domain.attributes import Attribute, Attributes
 from dualquery.domain.query import Literal, Query
 
 PLAIN = r"[^\s\"&,(){}\[\]=<>!]+"
-"""What a name or value may be made of to stand without quotes."""
+"""The pattern of names and values that need no quotes."""
 
 KEYWORDS = ("in", "is", "not")
 
@@ -61,7 +61,7 @@ def _runs(codes: list[int]) -> list[tuple[int, int]]:
 
 
 def bins_text(attribute: Attribute, low: int, high: int) -> str:
-    """The range of some consecutive bins."""
+    """The range that the bins `low` to `high` cover."""
     close = "]" if high == attribute.proper_size - 1 else ")"
     return f"[{attribute.edges[low]!r},{attribute.edges[high + 1]!r}{close}"
 
@@ -74,6 +74,6 @@ def _cell(attribute: Attribute, code: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """The text as it is where one word token reads it back, else in double quotes."""
+    """The text as it is if it reads back as one word, else in double quotes."""
     plain = re.fullmatch(PLAIN, text) is not None and text not in KEYWORDS
     return text if plain else json.dumps(text, ensure_ascii=False)

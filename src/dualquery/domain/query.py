@@ -16,7 +16,7 @@ Kind = OneOf["conjunction", "parity"]
 class Literal:
     """An attribute together with a set of its codes; `negated` takes the complement.
 
-    Polarity is a flag rather than another set because x and not-x then share one
+    Polarity is a flag rather than another set of codes, because x and not-x then share one
     packed column of bits.
     """
 
@@ -48,8 +48,8 @@ class Query:
 def conjunction(literals: Iterable[Literal], schema: Attributes) -> Query:
     """Build a conjunction, merging literals on the same attribute.
 
-    `age>=25 & age<50` becomes one literal; `sex=Female & sex=Male` is refused,
-    because a query that no record can satisfy is a slip of the writer's.
+    `age>=25 & age<50` becomes one literal. `sex=Female & sex=Male` is refused, because a query
+    that no record can satisfy is a mistake.
     """
     merged: dict[int, Literal] = {}
     for literal in literals:

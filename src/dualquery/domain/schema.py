@@ -1,7 +1,7 @@
 """Schemas: what the curator declares, never what the table shows.
 
-A domain read off private rows would leak them, so a schema is written by hand
-(or drafted, reviewed and then owned) and every cell is checked against it.
+A domain that is read off private rows would leak them. So a schema is written by hand, or drafted
+and then reviewed, and every cell is checked against it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ from dualquery.domain.constraints import Constraints
 from dualquery.domain.documents import read_document, write_document
 
 FEWEST_LISTED = 50
-"""So many plain 0/1 columns at the end of a schema are listed by their names alone."""
+"""If at least this many plain 0/1 columns end a schema, only their names are listed."""
 
 
 @dataclass(frozen=True)
 class Schema(Attributes):
-    """The ordered attributes of a table, and the public rules that its records obey.
+    """The ordered attributes of a table, and the public rules that its rows obey.
 
-    `patterns` stands for 0/1 columns that are known by name only once a table's header
-    is seen (`movie_*`); `resolve` turns them into attributes. `rules` are the public
-    constraints as they stand in the schema file; `constraints` is their working form. A
-    `draft` was made by reading the table, and nobody has reviewed it: no release takes it.
+    Attributes:
+        attributes: the attributes, in order.
+        patterns: patterns such as `movie_*` for 0/1 columns whose names are known only from a
+            table's header; `resolve` turns them into attributes.
+        rules: the public constraints as they stand in the schema file; `constraints` is the form
+            that is worked with.
+        draft: whether the schema was made by reading the table and nobody has reviewed it yet.
+            No release takes a draft.
     """
 
     patterns: tuple[str, ...] = ()
@@ -44,15 +48,15 @@ class Schema(Attributes):
 
     @cached_property
     def constraints(self) -> Constraints | None:
-        """What no record may be; None where nothing is forbidden."""
+        """The combinations of values that no record may have; None if nothing is forbidden."""
         return Constraints.parse(self.rules, self) if self.rules else None
 
     def resolve(self, columns: Iterable[str]) -> Schema:
-        """Fit the schema to a table's header: every declared column is there, patterns expanded.
+        """Check that a table's header has every declared column, and expand the patterns.
 
-        The order is that of the schema, whatever the order of the table, so that nothing but the
-        columns that match a pattern is read off the header. Those follow the declared ones, in the
-        order of the header. Columns the schema does not declare are left out.
+        Declared columns keep the order of the schema, whatever the order of the table. Columns that
+        match a pattern follow, in the order of the header; nothing else is read off the header.
+        Columns that the schema does not declare are left out.
         """
         matchers = [re.compile(fnmatch.translate(pattern)) for pattern in self.patterns]
         header = list(columns)
@@ -75,7 +79,7 @@ class Schema(Attributes):
         return Schema((*self.attributes, *matched), rules=self.rules, draft=self.draft)
 
     def reviewed(self) -> Schema:
-        """The schema of a draft, after its curator has checked every domain in it."""
+        """The same schema, no longer a draft: the curator has checked every domain in it."""
         return replace(self, draft=False)
 
     def require_reviewed(self, file: str | Path | None = None) -> Schema:
@@ -124,7 +128,7 @@ class Schema(Attributes):
             raise SchemaError("constraints: expected [[constraints]] tables")
         schema = cls(tuple(attributes), patterns, tuple(dict(rule) for rule in rules), draft)
         if not patterns:  # a rule about a column that is not known yet is checked with the table
-            schema.constraints  # noqa: B018 - rules that contradict one another are refused here
+            schema.constraints  # noqa: B018 - reading it refuses rules that contradict one another
         return schema
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,7 +152,7 @@ class Schema(Attributes):
         return content
 
     def _listed(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
-        """The attributes that are written out, and plain 0/1 columns behind them."""
+        """The attributes that are written out, and the plain 0/1 columns after them."""
         end = len(self.attributes)
         while end and self.attributes[end - 1].is_binary and not self.attributes[end - 1].default:
             end -= 1
@@ -162,7 +166,7 @@ class Schema(Attributes):
         return cls.from_dict(read_document(Path(path)))
 
     def save(self, path: str | Path, header: Iterable[str] = ()) -> None:
-        """Write the schema as TOML, with comment lines at its head."""
+        """Write the schema as TOML, with `header` as comment lines at the top."""
         write_document(self.to_dict(), Path(path), header)
 
 

@@ -9,7 +9,7 @@ from dualquery.base.compile import njit
 def add_matches(truth, start, terms, is_parity, matches, first, last):  # type: ignore[no-untyped-def]
     """Add to `matches[q]` whether one record satisfies query q, for q in [first, last).
 
-    `truth[term]` is 1 where the record satisfies the term, polarity included.
+    `truth[term]` is 1 if the record satisfies the term, polarity included.
     """
     for q in range(first, last):
         if is_parity[q]:
@@ -26,7 +26,7 @@ def add_matches(truth, start, terms, is_parity, matches, first, last):  # type: 
 
 @njit(nogil=True, cache=True)
 def add_uniform_matches(truth, terms, matches, first, last):  # type: ignore[no-untyped-def]
-    """`add_matches` for conjunctions of one length: nothing but terms and matches is read."""
+    """`add_matches` for conjunctions of equal length, which reads only terms and matches."""
     k = terms.shape[1]
     if k == 3:
         for q in range(first, last):

@@ -1,4 +1,4 @@
-"""What the query player may draw: the queries that were asked, and probes beside them."""
+"""What the query player may draw: the asked queries, and possibly probes as well."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from dualquery.workloads.workload import Workload
 class Actions:
     """The asked queries, then the probes, each with a prior weight.
 
-    `offsets` are the logarithms of the prior weights, one per query and the same for its
-    negation. They are public, so they change what is drawn but not what a draw may cost.
+    Attributes:
+        queries: the asked queries, then the probes.
+        asked: the number of asked queries.
+        offsets: the logarithm of each query's prior weight, which its negation shares. Prior
+            weights are public, so they change what is drawn but not what a draw may cost.
     """
 
     queries: Workload
@@ -25,17 +28,17 @@ class Actions:
 
     @classmethod
     def plain(cls, workload: Workload) -> Actions:
-        """The asked queries alone, all alike."""
+        """The asked queries alone, with equal prior weights."""
         return cls(workload, len(workload), np.zeros(len(workload)))
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def expected_distinct(self, samples: int) -> float:
-        """How many different queries so many draws by the prior weights alone would name."""
+        """The expected number of different queries in `samples` draws by prior weights alone."""
         weights = np.exp(self.offsets - self.offsets.max())
         share = weights / weights.sum()
-        # A single query is always named; log1p(−1) would say so with a warning.
+        # A single query has share 1. The bound keeps log1p(−1) from warning.
         missed = np.exp(samples * np.log1p(-np.minimum(share, 1.0 - 1e-12)))
         return float(np.sum(1.0 - missed))
 

@@ -1,7 +1,7 @@
-"""How many records satisfy each query: whole numbers, whoever the records belong to.
+"""Counts: how many rows satisfy each query.
 
 The counts of private rows are private, and only `rows` and `engines` make them. A rehearsal makes
-the counts of a public model. The query player treats both alike.
+counts of rows drawn from a public model. The query player treats both alike.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """`counts[q]` of the `rows` records satisfy query q."""
+    """Of `rows` rows, `counts[q]` satisfy query q."""
 
     counts: npt.NDArray[np.int64]
     rows: int

@@ -20,11 +20,16 @@ from dualquery.workloads.workload import Literals, Workload
 
 
 def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int = 0) -> Workload:
-    """Random k-way marginals as in the paper's experiments.
+    """Random cells of k-way marginals, as in the paper's experiments.
 
-    Each query takes k different attributes uniformly, one bit of each (the value of a
-    0/1 column, one code of any other) and a random polarity a bit. The seed is public:
-    a workload says nothing about the data. Repeats are possible, as in the paper.
+    Each query takes k different attributes uniformly, one bit of each (the 1 of a 0/1 column, one
+    code of any other) and a random polarity per bit. Queries may repeat, as in the paper.
+
+    Args:
+        schema: the attributes to ask about.
+        k: the number of attributes per query.
+        count: the number of queries.
+        seed: the seed of the choice. It is public, because a workload says nothing about the rows.
     """
     check_k(schema, k)
     whole("queries", count)
@@ -42,9 +47,9 @@ def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int
 def _compact(
     chosen: npt.NDArray[np.int64], universe: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The distinct numbers among `chosen`, all below `universe`, and the place of each of them.
+    """The distinct numbers among `chosen`, all below `universe`, and the place of each of `chosen`.
 
-    `np.unique` with a table instead of a sort: tens of millions of terms take a second.
+    This is `np.unique` with a table instead of a sort, so tens of millions of terms take a second.
     """
     seen = np.zeros(universe, dtype=bool)
     seen[chosen] = True
@@ -58,8 +63,8 @@ def _distinct(
     rows = generator.integers(0, population, size=(count, k))
     clash = _with_repeats(rows, np.arange(count))
     while len(clash):
-        # Redrawing the whole row keeps the law uniform over rows without repeats; a
-        # narrow table clashes often, so there the row is taken from a shuffle.
+        # Redrawing the whole row keeps the distribution uniform over rows without repeats. With
+        # few numbers to choose from, rows clash often, so there a row is taken from a shuffle.
         if population < 4 * k:
             shuffled = generator.permuted(
                 np.broadcast_to(np.arange(population), (len(clash), population)), axis=1
@@ -85,7 +90,7 @@ def _with_repeats(
 def _bit_literals(
     schema: Schema, first: npt.NDArray[np.int64], bits: npt.NDArray[np.int64]
 ) -> Literals:
-    """The literals "attribute has this one code" for positions in the binary view."""
+    """The literals that stand for bits of the binary view, each of one code."""
     attribute = np.searchsorted(first, bits, side="right") - 1
     code = bits - first[attribute]
     code[schema.bit_counts[attribute] == 1] += (
@@ -95,7 +100,7 @@ def _bit_literals(
 
 
 def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
-    """Every cell of every k-way marginal table."""
+    """Every cell of every k-way marginal; more than `limit` cells are refused."""
     check_k(schema, k)
     sizes = schema.sizes.astype(np.int64)
     if comb(len(schema), k) > limit:
@@ -128,7 +133,14 @@ def every_code(schema: Schema, attributes: Iterable[int]) -> Literals:
 
 
 def parities(schema: Schema, k: int = 3, count: int | None = None, seed: int = 0) -> Workload:
-    """Parities of k bits on different attributes: all of them, or `count` at random."""
+    """Parities of k bits on different attributes.
+
+    Args:
+        schema: the attributes to ask about.
+        k: the number of bits per query.
+        count: the number of random parities; all parities if None.
+        seed: the public seed of the choice.
+    """
     check_k(schema, k)
     bits = schema.bit_counts
     if count is None:
@@ -191,7 +203,7 @@ def _ordered(schema: Schema, names: Sequence[str] | None) -> Iterable[int]:
 
 
 def read_workload(path: str | Path, schema: Schema) -> Workload:
-    """The queries of a text file, one a line."""
+    """The queries of a text file, one per line."""
     path = Path(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -211,7 +223,7 @@ def read_workload(path: str | Path, schema: Schema) -> Workload:
 
 
 def check_k(schema: Schema, k: int) -> int:
-    """The number of attributes of a marginal, if the schema has that many."""
+    """The number k of attributes per query, if the schema has that many."""
     if not 1 <= k <= len(schema):
         raise refusal("k", k, f"1 to {len(schema)}, the number of attributes")
     return k

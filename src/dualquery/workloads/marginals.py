@@ -1,8 +1,8 @@
 """Marginals: whole tables of cells, of which every record lies in exactly one.
 
-A marginal is a set of attributes, each with a public grouping of its codes (usually every code for
-itself). Because its cells are disjoint, one record changes at most two of their counts, whatever
-the number of cells; that is why a whole marginal can be measured for the price of a query or two.
+A marginal is a set of attributes, each with a public grouping of its codes; usually every code is a
+group of its own. Because the cells are disjoint, replacing one row changes at most two counts,
+whatever the number of cells. So measuring a whole marginal costs no more than one or two queries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Groups:
 
     @classmethod
     def single(cls, schema: Schema) -> Groups:
-        """Every code for itself."""
+        """Every code is a group of its own."""
         start = schema.code_start
         of_code = np.arange(start[-1]) - np.repeat(start[:-1], schema.sizes)
         return cls(start, of_code.astype(np.int32), schema.sizes)
@@ -50,8 +50,8 @@ class Groups:
             found, np.arange(len(found))
         ):
             raise ParameterError(
-                f"a grouping of attribute {attribute} gives each of its "
-                f"{part.stop - part.start} codes a group, numbered from 0 without gaps"
+                f"grouping of attribute {attribute}; expected a group for each of its "
+                f"{part.stop - part.start} codes, numbered from 0 without gaps"
             )
         every, sizes = self.of_code.copy(), self.sizes.copy()
         every[part], sizes[attribute] = of_code, len(found)
@@ -85,10 +85,14 @@ class Marginals:
 
     def __post_init__(self) -> None:
         if self.attributes.ndim != 2 or not self.attributes.shape[1]:
-            raise ParameterError("marginals are a row of attributes each")
+            raise ParameterError(
+                f"marginals of shape {self.attributes.shape}; expected a row of attributes each"
+            )
         ordered = np.sort(self.attributes, axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise ParameterError("a marginal needs different attributes")
+            raise ParameterError(
+                "a marginal names an attribute twice; expected different attributes"
+            )
 
     def __len__(self) -> int:
         return len(self.attributes)
@@ -100,7 +104,7 @@ class Marginals:
 
     @cached_property
     def shapes(self) -> Int64:
-        """Per marginal the number of groups of each of its attributes."""
+        """Per marginal, the number of groups of each of its attributes."""
         return self.groups.sizes[self.attributes].astype(np.int64)
 
     @cached_property
@@ -113,7 +117,7 @@ class Marginals:
         return int(self.start[-1])
 
     def cell_of(self, marginal: int, records: Int32) -> Int64:
-        """The cell, counted within one marginal, of each record."""
+        """The cell of each record, numbered within one marginal."""
         found = np.zeros(len(records), dtype=np.int64)
         for attribute, size in zip(self.attributes[marginal], self.shapes[marginal], strict=True):
             found = found * size + self.groups.of_attribute(attribute)[records[:, attribute]]

@@ -1,4 +1,4 @@
-"""Queries on public records: the game's and the sampled ones."""
+"""Queries on public records: those that the record player plays, and sampled ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Matches = npt.NDArray[np.int32]
 
 
 def truths(literals: Literals, record: Record) -> npt.NDArray[np.uint8]:
-    """Per term (twice the literal, plus one where negated) whether a record satisfies it."""
+    """Per term (twice the literal, plus one if negated), whether a record satisfies it."""
     lengths = np.diff(literals.start)
     hit = literals.codes == np.repeat(record[literals.attribute], lengths)
     holds = np.logical_or.reduceat(hit, literals.start[:-1])
@@ -41,7 +41,7 @@ def add_matches(workload: Workload, record: Record, matches: Matches) -> None:
 
 
 def mean_answers(workload: Workload, records: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """The share of the records that satisfies each query."""
+    """Per query, the share of the records that satisfy it."""
     matches = np.zeros(len(workload), dtype=np.int32)
     for record in records:
         add_matches(workload, record, matches)
@@ -63,7 +63,7 @@ def satisfying(
 
 
 def share(matches: Matches, total: int) -> npt.NDArray[np.float64]:
-    """Matches as a share of `total` records, divided on all threads."""
+    """Per query, its matches as a share of `total` records; all threads divide."""
     shares = np.empty(len(matches), dtype=np.float64)
 
     def task(first: int, last: int) -> None:

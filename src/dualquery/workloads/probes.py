@@ -1,11 +1,11 @@
 """Probes: coarse questions that tell a model more per draw than the asked ones do.
 
-An asked query such as `education=Doctorate & age in [80,85)` is nearly 0 for every table, so a
-draw of it says little. A *half-set literal*, "the value is in this random half of the domain",
-holds for about half of the records: its answer is as uncertain as an answer can be, and the
-squared errors of all half-sets of an attribute add up to the squared error of its whole marginal.
-So the query player is also offered one-way and two-way conjunctions of half-sets. They are made
-from the asked queries and a public seed alone.
+The answer to an asked query such as `education=Doctorate & age in [80,85)` is nearly 0 for every
+table, so a draw of it says little. A *half-set literal* says that the value is in a random half of
+the domain. It holds for about half of the rows, so its answer is as uncertain as an answer can be.
+The squared errors of all half-sets of an attribute add up to the squared error of its whole
+marginal. So the query player is also offered one-way and two-way conjunctions of half-sets. They
+are made from the asked queries and a public seed alone.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dualquery.workloads.workload import Literals, Workload
 Ints = npt.NDArray[np.int64]
 
 SETS_PER_CODE, MOST_SETS = 8, 256
-"""Half-sets of one attribute: so many per code of its domain, and never more than that."""
+"""The number of half-sets of one attribute: per code of its domain, and at most."""
 
 ONE_WAY, TWO_WAY = 0.1, 0.5
-"""The probes' shares of the prior weight; the asked queries have the rest."""
+"""The shares of the prior weight that the probes have; the asked queries have the rest."""
 
 
 def with_probes(workload: Workload, seed: int = 0) -> Actions:
@@ -54,7 +54,7 @@ def with_probes(workload: Workload, seed: int = 0) -> Actions:
 
 @dataclass(frozen=True, eq=False)
 class _HalfSets:
-    """Half-set literals, attribute by attribute: those of a begin at first[a]."""
+    """Half-set literals, attribute by attribute: a has `count[a]` of them, from `first[a]` on."""
 
     literals: Literals
     first: Ints
@@ -78,7 +78,7 @@ def _halves(size: int, generator: np.random.Generator) -> list[tuple[int, ...]]:
     """Different random halves of a domain; a half and its complement count as one."""
     if size <= 2:
         return [(size - 1,)]
-    if size <= 5:  # few enough for all cuts in two, even and uneven
+    if size <= 5:  # few enough to take every cut in two, even and uneven
         every = range(1, 2 ** (size - 1))
         return [tuple(c for c in range(1, size) if cut >> (c - 1) & 1) for cut in every]
     exist = comb(size, size // 2) // (2 if size % 2 == 0 else 1)
@@ -95,7 +95,7 @@ def _halves(size: int, generator: np.random.Generator) -> list[tuple[int, ...]]:
 def _two_way(
     workload: Workload, halves: _HalfSets, generator: np.random.Generator
 ) -> Workload | None:
-    """Pairs of attributes that occur together in an asked query, with a half-set on each."""
+    """Conjunctions of two half-sets whose attributes occur together in an asked query."""
     lengths = np.diff(workload.start)
     able = np.flatnonzero(lengths >= 2)
     if not len(able):

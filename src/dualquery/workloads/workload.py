@@ -22,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Literals:
-    """Distinct positive literals: literal i is `attribute[i]` in `codes[start[i]:start[i+1]]`."""
+    """Positive literals: in literal i, `attribute[i]` has one of `codes[start[i]:start[i + 1]]`."""
 
     attribute: IntArray
     start: Offsets
@@ -72,11 +72,11 @@ class Literals:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """The m queries of one release; the class is closed under negation by construction.
+    """The m queries of one release, and, without being stored, their negations.
 
-    Query q has the terms `terms[start[q]:start[q+1]]`; a term is twice the index of its
-    literal, plus one where the literal is negated. It is a conjunction, or a parity
-    where `is_parity[q]`. The queries' negations are never stored: a draw carries a sign.
+    Query q has the terms `terms[start[q]:start[q + 1]]`. A term is twice the index of its literal,
+    plus one if the literal is negated. A query is a parity if `is_parity[q]`, else a conjunction.
+    Negations of whole queries are never stored, because a draw carries a sign.
     """
 
     schema: Schema
@@ -93,7 +93,7 @@ class Workload:
 
     @cached_property
     def arity(self) -> int | None:
-        """The number of terms of every query, where it is the same for all."""
+        """The number of terms per query if it is the same for all queries, else None."""
         lengths = np.diff(self.start)
         if len(lengths) and np.all(lengths == lengths[0]):
             return int(lengths[0])
@@ -105,7 +105,7 @@ class Workload:
         return bool(self.is_parity.any())
 
     def sorted_terms(self) -> IntArray:
-        """The terms of each query in ascending order, a row a query, filled with −1 on the left."""
+        """A matrix with a row per query: its terms in rising order, filled with −1 on the left."""
         lengths = np.diff(self.start)
         widest = int(lengths.max(initial=0))
         matrix = np.full((len(self), widest), -1, dtype=np.int32)
@@ -117,9 +117,11 @@ class Workload:
 
     @cached_property
     def different(self) -> tuple[Offsets, Offsets]:
-        """The queries without repeats: the first place of each, and which of them each query is.
+        """The queries without repeats. Two queries are the same if their terms are, in any order.
 
-        Queries are the same if their terms are, in whatever order.
+        Returns:
+            The first position of each different query, and per query the number of the different
+            query that it is.
         """
         matrix = np.column_stack([self.is_parity, self.sorted_terms()])
         order = np.lexsort(matrix.T[::-1])
@@ -185,7 +187,7 @@ class Workload:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the queries, to tell workloads apart."""
+        """A hash of the queries, which tells workloads apart."""
         digest = hashlib.sha256()
         for array in (
             self.literals.attribute,
@@ -237,7 +239,10 @@ class Workload:
 
 
 def _check_codes(attribute: Attribute, codes: Sequence[int]) -> None:
-    """Refuse a literal that readers would take for another: tables of codes lie end to end."""
+    """Refuse a code outside the domain.
+
+    Tables of codes lie end to end, so such a code would be read as one of the next attribute.
+    """
     if not codes:
         raise QueryError(f"a literal on {attribute.name!r} has no code")
     for code in (codes[0], codes[-1]):
