@@ -13,6 +13,12 @@ def test_no_module_and_no_room_is_in_a_circle() -> None:
     assert house.cycles(house.rooms(graph)) == []
 
 
+def test_no_room_goes_round_by_the_entrance() -> None:
+    """The package itself offers names of private rooms, and no layer forbids to import it."""
+    graph = house.import_graph()
+    assert [module for module, imported in graph.items() if "dualquery" in imported] == []
+
+
 def test_a_circle_would_be_seen() -> None:
     graph = {"p.a": {"p.b"}, "p.b": {"p.c"}, "p.c": {"p.a"}, "p.d": {"p.a"}}
     assert house.cycles(graph) == [["p.a", "p.b", "p.c"]]

@@ -6,15 +6,14 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-import dualquery
-from dualquery.version import __version__
+from dualquery import version
 
 
 @cache
 def state_of_code() -> str:
     """The version, and the first digits of a hash over the package's sources."""
-    root = Path(dualquery.__file__).parent
+    root = Path(version.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return f"{__version__}+{digest.hexdigest()[:8]}"
+    return f"{version.__version__}+{digest.hexdigest()[:8]}"
