@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,13 @@ SESSION = (
     "dualquery sample out --rows 3 --out rows.csv && cut -d, -f1-9 rows.csv",
     "dualquery evaluate out demo-input/survey.csv --report private.html",
 )
+WIDEST = 118
+"""Characters per line of the terminal in the picture."""
+
 TERMINAL = """<!doctype html><meta charset="utf-8"><style>
 body { margin: 0; background: #ffffff; }
 pre { margin: 0; padding: 18px 22px; background: #1b2027; color: #dfe4ea; border-radius: 10px;
-  font: 14px/1.3 "DejaVu Sans Mono", monospace; display: inline-block;
-  width: 118ch; white-space: pre-wrap; }
+  font: 14px/1.3 "DejaVu Sans Mono", monospace; display: inline-block; }
 b { color: #86b6ff; font-weight: 600; } i { color: #f0a35e; font-style: normal; }
 </style><pre>%s</pre>"""
 
@@ -88,9 +91,19 @@ def session(folder: Path) -> str:
     parts = []
     for command in SESSION:
         out, err = run(command, folder)
-        told = "".join(f"<i>{escape(line)}</i>\n" for line in err.splitlines())
-        parts.append(f"<b>$ {escape(command)}</b>\n{told}{escape(out.rstrip())}")
+        told = "".join(f"<i>{escape(line)}</i>\n" for line in wrapped(err))
+        shown = escape("\n".join(wrapped(out)))
+        parts.append(f"<b>$ {escape(command)}</b>\n{told}{shown}")
     return "\n\n".join(parts)
+
+
+def wrapped(text: str) -> list[str]:
+    """Lines as a terminal shows them, except that no word is cut: 1e-05 is one."""
+    lines: list[str] = []
+    for line in text.rstrip().splitlines():
+        short = len(line) <= WIDEST
+        lines += [line] if short else textwrap.wrap(line, WIDEST, break_on_hyphens=False)
+    return lines
 
 
 def chromium(profile: Path) -> Any:
