@@ -242,7 +242,7 @@ def test_dense_tables(calls: Calls, seed: int, rows: int, block: int) -> None:
 
 
 BITS = 11
-"""Of 0/1 columns it takes a table of so many for it to be worth its pass."""
+"""A table of 0/1 columns must have this many of them to be worth its pass."""
 
 
 @LARGE
@@ -305,10 +305,10 @@ def test_parts_of_a_folder(
     assert len(pieces) >= min(wanted, 4)
     calls.queries = dict.fromkeys(ROUTES, 0)
     counted = [count_part(piece, part.workload, OutOfDomain.REFUSE) for piece in pieces]
-    counts, found = add_parts(counted).open()
-    assert found == rows
+    found = add_parts(counted).open()
+    assert found.rows == rows
     assert all(calls.queries.values()), calls.queries
-    np.testing.assert_array_equal(counts, Twin(cells).count(part.plain))
+    np.testing.assert_array_equal(found.counts, Twin(cells).count(part.plain))
 
 
 # What the tables must not mix up
@@ -427,7 +427,7 @@ def test_more_levels_than_sixteen_bits_hold(size: int) -> None:
 
 
 def test_a_table_of_too_many_cells_is_not_chosen_and_refused(calls: Calls) -> None:
-    """Enough queries share five attributes for a table to be worth its pass, but for its size."""
+    """Enough queries share five attributes for a table to pay, except for its size."""
     schema = categorical(*[20] * 5)
     random = np.random.default_rng(0)
     asked = random.integers(0, 20, (2000, 5)).tolist()
