@@ -1,8 +1,9 @@
-"""Compiled loops that count queries over packed rows; one per path, all of them exact.
+"""Compiled loops that count queries over packed rows. There is one per route, and all are exact.
 
-A block is `bits[literal, word]`. Queries come as a matrix of terms (twice the literal, plus one
-where it is negated), so one call sees one arity. Rows past the end of the last word are zero in
-every literal; what they add to a count is taken off by the caller.
+A block is `bits[literal, word]`. Queries come as a matrix of terms (twice the literal, plus one if
+it is negated), so all queries of one call have the same number of terms. Bits past the last row
+are zero in every literal; the caller takes off what they add to a count. A kernel handles the
+queries in [first, last), so that threads can share the work.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dualquery.base.compile import njit
 from dualquery.rows._kernels import popcount
 
 CHUNK = 4096
-"""Rows entered into a table at a time: their places stay in the nearest cache."""
+"""The number of rows entered into a table at a time: their cells stay in the nearest cache."""
 
 
 @njit(inline="always")
@@ -31,9 +32,9 @@ def _same(terms: Any, p: int, q: int, length: int) -> bool:
 def count_conjunctions(bits: Any, terms: Any, counts: Any, first: Any, last: Any) -> None:
     """Add to `counts[q]` the rows that satisfy all terms of query q, for q in [first, last).
 
-    Two or three terms are one pass of loads, a logic instruction and a popcount, which LLVM
-    turns into the widest vectors of the machine; flipping a negated term is free in it. Runs
-    of queries that share all terms but the last share their conjunction, where it pays.
+    Two or three terms are counted in one pass of loads, a logic instruction and a popcount. LLVM
+    compiles it to the widest vectors of the machine, where flipping a negated term is free. Runs of
+    queries that share all terms except the last share their conjunction, if the run is long enough.
     """
     words, k = bits.shape[1], terms.shape[1]
     held = np.empty(words, dtype=np.uint64)
@@ -78,7 +79,7 @@ def count_conjunctions(bits: Any, terms: Any, counts: Any, first: Any, last: Any
 def count_odd(bits: Any, literals: Any, counts: Any, first: Any, last: Any) -> None:
     """Add to `counts[q]` the rows in which an odd number of `literals[q]` holds.
 
-    Runs of queries that share all literals but the last share their sum.
+    Runs of queries that share all literals except the last share their sum.
     """
     words, k = bits.shape[1], literals.shape[1]
     held = np.zeros(words, dtype=np.uint64)
@@ -165,11 +166,12 @@ def fill_codes(bits: Any, literals: Any, codes: Any) -> None:
 def count_tables(
     codes: Any, columns: Any, radix: Any, start: Any, cells: Any, counts: Any, first: Any, last: Any
 ) -> None:
-    """Add to `counts[q]` the rows in the cell of query q, one pass of the rows per table.
+    """Add to `counts[q]` the rows in the cell of query q, with one pass over the rows per table.
 
-    Table t is over `columns[t]`, mixed radix `radix[t]` (the last entry: its number of cells),
-    and answers the queries `start[t]:start[t+1]`, query q by cell `cells[q]`. Two copies of the
-    table take turns, so that neighbours in one cell do not wait for each other.
+    Table t has the attributes `columns[t]` and the strides `radix[t]`, of which the last entry is
+    its number of cells. It answers the queries `start[t]:start[t + 1]`: query q is its cell
+    `cells[q]`. Two copies of the table take turns, so that consecutive rows in the same cell do not
+    wait for each other.
     """
     k, rows = columns.shape[1], codes.shape[1]
     joint = np.empty(CHUNK, dtype=np.int32)

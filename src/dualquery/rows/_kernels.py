@@ -26,9 +26,9 @@ popcount: Any = intrinsic(_popcount)
 
 @njit(nogil=True, cache=True)
 def pack_codes(codes, start, literals, bits, first_word):  # type: ignore[no-untyped-def]
-    """Turn on, for row r, the bits of `literals[start[c]:start[c+1]]`, c being its code.
+    """Turn on, for a row with code c, the bits of `literals[start[c]:start[c + 1]]`.
 
-    The first row goes to the first bit of word `first_word`.
+    The first row is the first bit of word `first_word`.
     """
     for row in range(len(codes)):
         code = codes[row]
@@ -53,9 +53,10 @@ def pack_ones(rows, columns, literals, first_row, bits):  # type: ignore[no-unty
 def pack_columns(  # type: ignore[no-untyped-def]
     indices, cursor, stop, attributes, literals, first_row, end_row, bits, first, last
 ):
-    """`pack_ones` for the sorted rows of whole columns, `attributes[first:last]`, up to `end_row`.
+    """`pack_ones` for the columns `attributes[first:last]`, whose rows are sorted, up to `end_row`.
 
-    Column a goes on at `cursor[a]`, which is moved to its first row past the block.
+    The rows of attribute a are read from `indices[cursor[a]]` on; the cursor is then moved to the
+    first row after the block.
     """
     for i in range(first, last):
         attribute = attributes[i]

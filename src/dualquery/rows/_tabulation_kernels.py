@@ -16,10 +16,10 @@ def add_strides(codes, stride, places):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def count_places(places, copies):  # type: ignore[no-untyped-def]
-    """Add every row to the count of its place, in one of four copies of the table, in turn.
+    """Add 1 to the count of every row's place, in four copies of the table that take turns.
 
-    Two rows in a row often lie in the same cell. With one table the second would have to wait
-    until the first is written.
+    Consecutive rows often lie in the same cell. With one table the second row would wait until the
+    count of the first is written.
     """
     whole = len(places) // 4 * 4
     one = np.uint32(1)

@@ -16,13 +16,13 @@ from dualquery.rows.table import ArrowBlock, reading
 
 
 class ArrowTable:
-    """A table that gives Arrow batches; frames and files come down to this."""
+    """A table that gives Arrow batches: the base of all frames and files."""
 
     def __init__(self, header: Sequence[str]) -> None:
         self.header = tuple(header)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Batches of any size with these columns; the rows count even if there are none."""
+        """Batches of any size with these columns; without columns they still have rows."""
         raise NotImplementedError
 
     def bind(self, schema: Schema) -> Schema:
@@ -37,9 +37,9 @@ class ArrowTable:
 
 
 def batch_rows(columns: int) -> int:
-    """Rows to read at a time: fewer of a wide table, so that a batch stays small.
+    """The number of rows to read at a time: fewer of a wide table, so that a batch stays small.
 
-    A power of two from 64, or `BLOCK_ROWS`; it divides a block, so batches fill blocks.
+    It is `BLOCK_ROWS` or a smaller power of two, at least 64, so that batches fill whole blocks.
     """
     rows = 64
     while 2 * rows * columns <= tables.BATCH_CELLS and rows < tables.BLOCK_ROWS:
@@ -48,7 +48,7 @@ def batch_rows(columns: int) -> int:
 
 
 def _regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The same rows in tables of `rows` rows; only the last may be shorter."""
+    """The same rows in tables of `rows` rows each; only the last may be shorter."""
     waiting: list[pa.RecordBatch] = []
     held = 0
     for batch in batches:
@@ -64,7 +64,7 @@ def _regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Batches as one table; the files of a folder must agree on their types."""
+    """Batches as one table; all files of a folder must have the same columns and types."""
     try:
         return pa.Table.from_batches(batches)
     except pa.ArrowInvalid:
@@ -92,7 +92,10 @@ class FrameTable(ArrowTable):
                 f"expected a pandas, polars or pyarrow table, a sparse matrix or a path, "
                 f"found {type(frame).__name__}"
             ) from None
-        except (ValueError, nw.exceptions.NarwhalsError) as error:  # say, two of one name
+        except (
+            ValueError,
+            nw.exceptions.NarwhalsError,
+        ) as error:  # such as two columns of one name
             told = " ".join(str(error).split())
             raise TableError(f"cannot read the frame: {told[:200]}") from None
         super().__init__([str(name) for name in columns])
@@ -110,7 +113,7 @@ def _arrow_column(series: Any) -> pa.Array:
     try:
         column = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # Cells of several kinds in one column of pandas: the schema judges them as text.
+        # A pandas column holds cells of several kinds: the schema judges them as text.
         cells = series.to_list()
         column = pa.array([None if _is_no_cell(cell) else str(cell) for cell in cells], pa.string())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -126,9 +129,9 @@ def _is_no_cell(cell: Any) -> bool:
 class CsvTable(ArrowTable):
     """A CSV file, plain or gzipped; every cell is read as text and judged by the schema.
 
-    Where there is one column, a blank line is a missing cell: were it skipped, the number of rows,
-    which is published, would depend on a cell. Where there are more, a row of missing cells is a
-    line of separators, and a blank line is no row.
+    In a file of one column a blank line is a missing cell. If it were skipped, the number of rows,
+    which is published, would depend on a cell. In a file of several columns a row of missing cells
+    is a line of separators, and a blank line is no row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -162,9 +165,9 @@ class CsvTable(ArrowTable):
             yield from self._open(names)
 
     def _require_lines(self) -> None:
-        """Refuse a single column in which a blank line may be something else than a missing cell.
+        """Refuse a file of one column in which a blank line may not mean a missing cell.
 
-        If the last line has no end, a missing last cell and the end of the file look the same.
+        If the last line has no line end, a missing last cell cannot be told from the file's end.
         """
         with pa.input_stream(str(self.path), compression="detect") as stream:
             first, last = b"", b""
@@ -200,7 +203,7 @@ class ParquetTable(ArrowTable):
 def parquet_batches(
     path: str, names: Sequence[str], row_groups: Sequence[int] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of one file, page by page: a row group, which may be most of it, is never held."""
+    """Rows of one file, page by page, because one row group may be most of the file."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16) as file:

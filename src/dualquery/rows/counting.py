@@ -1,9 +1,10 @@
-"""Exact counts of every query over private rows. Private side of the boundary.
+"""Exact counts of every query over private rows. Private side.
 
-There are three ways to count a conjunction, and they agree to the last row: popcounts over packed
+There are three routes to count a conjunction, and they agree to the last row: popcounts over packed
 columns, a walk along the rows of a literal that few rows satisfy, and one contingency table for
-all queries on the same attributes. An estimate of their cost chooses; the constants were measured
-(docs/decisions/counting.md) and can only make a count slower, never wrong.
+all queries on the same attributes. The route with the lowest estimated cost is taken. The constants
+of the estimate were measured (docs/decisions/counting.md). Wrong constants would make counting
+slower, never wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Terms = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
 
 NEAR_CACHE, FAR_CACHE = 1 << 20, 1 << 24
-"""Bytes that stay close to one core, and bytes that stay on the chip."""
+"""The number of bytes that stay close to one core, and that stay on the chip."""
 
 NEAR_NS, FAR_NS = 0.09, 0.35
 """Nanoseconds to load and count one word of a column, from the cache and from memory."""
@@ -37,13 +38,13 @@ NEAR_LISTED_NS, FAR_LISTED_NS = 0.9, 6.0
 """Nanoseconds to test one listed row in one column, from the cache and from memory."""
 
 ROW_NS, PLACE_NS = 1.5, 0.3
-"""Nanoseconds to enter one row into a table; to find its place along one attribute."""
+"""Nanoseconds to enter one row into a table, and to find its place along one attribute."""
 
 CALL_NS = 15.0
-"""Nanoseconds a query takes in one block besides its words."""
+"""Nanoseconds per query and block, besides those for its words."""
 
 MOST_CELLS = 1 << 20
-"""Cells of a table, the level of all codes that nobody asks for included."""
+"""The most cells of a table, including those for the codes that no query asks for."""
 
 
 def count_rows(
@@ -94,19 +95,19 @@ class Tally:
 
     @property
     def dense_ns(self) -> float:
-        """What one word of one column costs a popcount."""
+        """Nanoseconds to count one word of one column by popcounts."""
         tile = 8 * len(self.packed.literals) * min(self.words, 64)
         return NEAR_NS if tile <= NEAR_CACHE else FAR_NS
 
     @property
     def listed_ns(self) -> float:
-        """What one row of a list costs in one column; lists reach into whole blocks."""
+        """Nanoseconds to test one listed row in one column; a list reaches into its whole block."""
         block = max(bits.nbytes for bits in self.packed.blocks)
         return NEAR_LISTED_NS if block <= FAR_CACHE else FAR_LISTED_NS
 
 
 def _by_kind(workload: Workload) -> Iterator[tuple[Positions, Terms, bool]]:
-    """Queries of one arity and kind together, as positions and a matrix of terms."""
+    """Groups of queries of one kind and length: positions, a matrix of terms, whether parities."""
     if workload.arity is not None and not workload.has_parities:
         terms = workload.terms.reshape(len(workload), workload.arity)
         yield np.arange(len(workload)), terms, False
@@ -132,7 +133,7 @@ def _count_cheapest(tally: Tally, workload: Workload, terms: Terms) -> Counts:
     if len(tabulated):
         counts[tabulated] = count_by_tables(tally, workload, terms[tabulated])
         left = np.setdiff1d(left, tabulated, assume_unique=True)
-    if len(left) > len(workload.literals):  # else each column is read about once in any case
+    if len(left) > len(workload.literals):  # else every route reads each column about once
         listed = left[_worth_lists(tally, terms[left])]
         counts[listed] = count_by_lists(tally, terms[listed])
         left = np.setdiff1d(left, listed, assume_unique=True)
@@ -144,18 +145,18 @@ def _count_cheapest(tally: Tally, workload: Workload, terms: Terms) -> Counts:
 
 
 def count_by_popcounts(tally: Tally, terms: Terms) -> Counts:
-    """Conjunctions, column by column, in an order in which neighbours share columns."""
+    """Count conjunctions by popcounts, in an order in which neighbours share columns."""
     from dualquery.rows._counting_kernels import count_conjunctions
 
     ordered, order = _ordered(_sorted_terms(terms))
     counts = _over_tiles(tally, ordered, count_conjunctions)
-    # Past the last row no positive literal holds, so every negated one does.
+    # Past the last row every positive literal is 0, so every negated one is 1.
     counts -= _padding(tally.packed) * (ordered & 1).all(axis=1)
     return _restored(counts, order)
 
 
 def count_parities(tally: Tally, terms: Terms) -> Counts:
-    """Parities: the rows in which an even number of terms holds."""
+    """Count parities: the rows in which an even number of terms holds."""
     from dualquery.rows._counting_kernels import count_odd
 
     literals, order = _ordered(_sorted_terms(terms >> 1))
@@ -166,7 +167,7 @@ def count_parities(tally: Tally, terms: Terms) -> Counts:
 
 
 def _over_tiles(tally: Tally, terms: Terms, kernel: Callable[..., None]) -> Counts:
-    """Run a kernel over all words, as many at a time as keep the columns in cache."""
+    """Run a kernel over all words, in tiles that keep the columns in the cache."""
     counts = np.zeros(len(terms), dtype=np.int64)
     if not len(terms):
         return counts
@@ -179,8 +180,8 @@ def _over_tiles(tally: Tally, terms: Terms, kernel: Callable[..., None]) -> Coun
 def _tiles(bits: Words) -> Iterator[Words]:
     """Cut a block along its words.
 
-    A tile is copied, so that its columns lie end to end: cut out of a block they would start a
-    large power of two apart and fight for the same few lines of the cache.
+    A tile is copied, so that its columns lie end to end. Inside a block they start a large power
+    of two apart and would evict each other from the same few lines of the cache.
     """
     literals, words = bits.shape
     fitting = NEAR_CACHE // (8 * literals)
@@ -203,7 +204,7 @@ def _padding(packed: PackedRows) -> int:
 
 
 def _worth_lists(tally: Tally, terms: Terms) -> Positions:
-    """The queries with a positive literal so rare that walking its rows is cheaper."""
+    """The queries with a positive literal so rare that a walk along its rows is cheaper."""
     pivot, ones = _rarest(tally, terms)
     k = terms.shape[1]
     blocks = len(tally.packed.blocks)
@@ -214,9 +215,9 @@ def _worth_lists(tally: Tally, terms: Terms) -> Positions:
 
 
 def _rarest(tally: Tally, terms: Terms) -> tuple[npt.NDArray[np.int64], Counts]:
-    """The place of the rarest positive literal of each query (−1: none), and its ones."""
+    """Per query, the place of its rarest positive literal (−1 if it has none), and its ones."""
     ones = tally.ones.sum(axis=0)
-    # A term is an index here: a negated one counts as held by more rows than there are.
+    # Terms are indices here. A negated term gets more rows than there are, so it is never rarest.
     by_term = np.full(2 * len(ones), tally.packed.rows + 1, dtype=np.int64)
     by_term[::2] = ones
     found = by_term[terms]
@@ -226,7 +227,7 @@ def _rarest(tally: Tally, terms: Terms) -> tuple[npt.NDArray[np.int64], Counts]:
 
 
 def count_by_lists(tally: Tally, terms: Terms) -> Counts:
-    """Conjunctions, each with a positive literal, along the rows of the rarest of them."""
+    """Count conjunctions that have a positive literal, along the rows of their rarest one."""
     from dualquery.rows._counting_kernels import count_listed, list_ones
 
     if not len(terms):
@@ -251,7 +252,7 @@ def count_by_lists(tally: Tally, terms: Terms) -> Counts:
 
 
 def _worth_tables(tally: Tally, workload: Workload, terms: Terms) -> Positions:
-    """The queries that share their attributes with enough others: one table answers them all."""
+    """The queries that share their attributes with enough others for a table to be cheaper."""
     k = terms.shape[1]
     single = np.diff(workload.literals.start) == 1
     fit = np.flatnonzero(((terms & 1) == 0).all(axis=1) & single[terms >> 1].all(axis=1))
@@ -261,7 +262,7 @@ def _worth_tables(tally: Tally, workload: Workload, terms: Terms) -> Positions:
         return np.zeros(0, dtype=np.int64)
     attributes = _sorted_terms(workload.literals.attribute[terms[fit] >> 1])
     key = attributes[:, 0].astype(np.uint64)
-    for column in attributes.T[1:]:  # wraps where it must: a clash costs time, not exactness
+    for column in attributes.T[1:]:  # keys may wrap around: a clash costs time, not exactness
         key = key * np.uint64(len(workload.schema)) + column.astype(np.uint64)
     _, table, sharing = np.unique(key, return_inverse=True, return_counts=True)
     asked = np.zeros(len(workload.literals), dtype=bool)
@@ -273,7 +274,7 @@ def _worth_tables(tally: Tally, workload: Workload, terms: Terms) -> Positions:
 
 
 def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
-    """Conjunctions of positive literals of one code each, all cells of a table in one pass.
+    """Count conjunctions of positive literals of one code each, one pass over the rows per table.
 
     No table may have more than `MOST_CELLS` cells.
     """
@@ -313,7 +314,7 @@ def count_by_tables(tally: Tally, workload: Workload, terms: Terms) -> Counts:
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """The codes that the cells of tables tell apart.
+    """The levels of each attribute: the codes that the cells of tables tell apart.
 
     `members[i]` are the literals of the i-th attribute, one per level. `of[literal]` is the
     level of a literal. One more level stands for all codes that no cell asks for.
@@ -326,8 +327,9 @@ class _Levels:
 def _levels(literals: Literals, cells: Positions, attributes: Positions) -> _Levels:
     """The levels of some attributes, in rising order, for cells made of single-code literals.
 
-    Only the literals of the cells may be levels. A workload can hold others of the same
-    attribute, such as sets of codes, and a row that satisfies one of these would lose its code.
+    Only literals of the cells may be levels. A workload can hold other literals of the same
+    attribute, such as sets of codes. If a set were a level, a row that satisfies it would be
+    missing from the cell of its own code.
     """
     asked = np.unique(cells)
     code = literals.codes[literals.start[asked]]
@@ -338,7 +340,7 @@ def _levels(literals: Literals, cells: Positions, attributes: Positions) -> _Lev
     distinct = asked[fresh]
     first = np.searchsorted(owner[fresh], attributes)
     level = np.zeros(len(literals), dtype=np.int64)
-    # The same code twice is one level, whichever of its literals a cell names.
+    # Two literals of the same code are one level, whichever of them a cell names.
     level[asked] = np.cumsum(fresh) - 1 - first[np.searchsorted(attributes, owner)]
     return _Levels(np.split(distinct, first[1:]), level)
 
@@ -359,7 +361,7 @@ def _sorted_terms(terms: Terms) -> Terms:
 
 
 def _ordered(terms: Terms) -> tuple[Terms, Positions]:
-    """Queries in the order of all their terms but the last, so that neighbours share columns."""
+    """Queries ordered by all their terms except the last, so that neighbours share columns."""
     leading = list(terms.T[: max(1, terms.shape[1] - 1)])
     if terms.max(initial=0) < 1 << 16:  # then NumPy's stable sort is a radix sort
         order = np.arange(len(terms))

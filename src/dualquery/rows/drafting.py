@@ -19,7 +19,7 @@ from dualquery.rows.opening import open_table
 from dualquery.rows.sparse import OnesTable
 
 MOST_VALUES = 50
-"""Columns with more different numbers than this are cut into bins."""
+"""A column with more different numbers than this is cut into bins."""
 
 HEADER = (
     "DRAFT made by reading the private table. It is not safe to use as it is:",
@@ -31,7 +31,7 @@ HEADER = (
 
 
 def draft_schema(source: str | Path | Any, bins: int = 10) -> Schema:
-    """Guess an attribute for every column of a table; a release takes it once it is reviewed."""
+    """Guess an attribute for every column of a table. No release takes the draft unreviewed."""
     bins = whole("bins", bins)
     table = open_table(source)
     if isinstance(table, OnesTable):
@@ -74,7 +74,7 @@ def _as_numbers(cells: set[Any]) -> list[float] | None:
 
 
 def _round_edges(low: float, high: float, bins: int) -> list[float]:
-    """Edges on round numbers that cover the range, so that they show less of its ends."""
+    """Round numbers as edges that cover the range, so that they show less of its exact ends."""
     step = 10.0 ** math.floor(math.log10((high - low) / bins))
     for factor in (1, 2, 5, 10):
         width = factor * step

@@ -1,7 +1,7 @@
 """Rows as codes: one array per attribute, in the smallest type that holds its codes. Private side.
 
-Whole marginals are counted straight from codes; packed bits, one column per literal, would cost
-many times as much for the same table.
+Whole marginals are counted from codes. Packed rows would need one column per cell and cost many
+times as much.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from dualquery.rows.packed import PackedRows, SelfPacking
 from dualquery.rows.table import ArrowBlock, DenseBlock, Table
 from dualquery.workloads.workload import Literals
 
-Codes = npt.NDArray[np.unsignedinteger[Any]]
+NarrowCodes = npt.NDArray[np.unsignedinteger[Any]]
+"""Codes of one attribute, in the smallest type that holds its domain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class EncodedRows:
     """Private rows as codes: `columns[a][r]` is the code of attribute a in row r."""
 
     rows: int
-    columns: dict[int, Codes]
+    columns: dict[int, NarrowCodes]
 
     @classmethod
     def read(
@@ -48,7 +49,7 @@ class EncodedRows:
         """
         if isinstance(table, SelfPacking):
             return cls._from_bits(table, schema, attributes, out_of_domain)
-        parts: dict[int, list[Codes]] = {int(a): [] for a in attributes}
+        parts: dict[int, list[NarrowCodes]] = {int(a): [] for a in attributes}
         rows = 0
         for block in table.blocks(schema, list(parts), out_of_domain):
             if not isinstance(block, DenseBlock | ArrowBlock):
@@ -67,7 +68,7 @@ class EncodedRows:
         """The codes of 0/1 attributes, from their packed ones."""
         ones = Literals.of([(int(a), (1,)) for a in attributes])
         packed = PackedRows.pack(table, schema, ones, out_of_domain)
-        columns: dict[int, Codes] = {}
+        columns: dict[int, NarrowCodes] = {}
         for place, attribute in enumerate(attributes):
             bits = [
                 np.unpackbits(block[place].view(np.uint8), bitorder="little")[:rows]

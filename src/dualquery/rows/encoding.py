@@ -1,4 +1,4 @@
-"""Cells to codes: one column against one declared attribute."""
+"""Cells to codes: one column, judged by its declared attribute. Private side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dualquery.domain.attributes import Attribute
 Codes = npt.NDArray[np.int32]
 
 OUTSIDE, MISSING_CELL, NO_NUMBER = -1, -2, -3
-"""What stands in place of a code where a cell is refused."""
+"""Marks in place of a code for a cell that is refused, and why."""
 
 
 class OutOfDomain(StrEnum):
@@ -42,21 +42,21 @@ def encode_column(
 ) -> Codes:
     """The code of every cell of one column.
 
-    Raises `TableError`, naming column and value, for a cell outside the domain, unless
-    it is to be clamped (numbers: to the nearest bin; other values: to the declared
-    default) or counted as missing.
+    A cell outside the domain is refused with a `TableError` that names column and value, unless
+    `out_of_domain` says otherwise: clamped (a number goes to the nearest bin, another value to the
+    declared default), or counted as missing.
     """
     try:
         return _encode(plain_column(column, attribute.name), attribute, out_of_domain)
     except (pa.ArrowException, OverflowError, ValueError) as error:
         if isinstance(error, TableError):
             raise
-        # Arrow cannot make Python values of all that it can hold: a year 10000, say.
+        # Arrow holds values that Python cannot, such as the year 10000.
         raise unreadable(attribute.name, column.type, error) from None
 
 
 def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
-    """One array of single cells, however the reader laid them out; nested ones are refused."""
+    """A column as one plain array, however the reader laid it out; nested cells are refused."""
     if isinstance(column, pa.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # text of more than 2 GiB does not fit one array
@@ -78,7 +78,7 @@ def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
 
 
 def unreadable(name: str, kind: pa.DataType, error: Exception) -> TableError:
-    """A column whose cells cannot be read at all, in one line."""
+    """The error of a column whose cells cannot be read at all."""
     return TableError(
         f"column {name!r}: cells of type {_kind(kind)} cannot be read: {first_line(error)}"
     )
@@ -90,7 +90,7 @@ def _kind(kind: pa.DataType) -> str:
 
 def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
     if attribute.is_numeric and not pa.types.is_dictionary(column.type) and _is_number(column.type):
-        # Not `safe`: whole numbers beyond 2^53 are rounded, which only matters within a bin's edge.
+        # Not `safe`: whole numbers beyond 2^53 are rounded, which matters only next to an edge.
         numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return _encode_numbers(numbers, attribute, out_of_domain)
     if attribute.is_binary and not column.null_count and _is_whole(column.type):
@@ -107,7 +107,7 @@ def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) 
         codes = np.array(
             [_code_of(cell, known, attribute, out_of_domain) for cell in cells], dtype=np.int32
         )
-    # A dictionary may list values that no cell uses; only used ones can be refused.
+    # A dictionary may list values that no cell uses; only values in use can be refused.
     indices = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     null = len(codes)
     lookup = np.append(codes, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
@@ -126,7 +126,7 @@ def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) 
 
 
 def _encode_words(cells: list[Any], attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
-    """Bins of numbers that are written as text, or are otherwise not numbers to Arrow."""
+    """Bins of numbers that Arrow does not hold as numbers, such as text."""
     numbers = np.array([_to_number(cell) for cell in cells], dtype=float)
     codes = _encode_numbers(numbers, attribute, out_of_domain, lenient=True)
     for place in np.flatnonzero(np.isnan(numbers)):
@@ -209,7 +209,7 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 
 def _to_number(cell: Any) -> float:
-    """A number, or NaN for what is none."""
+    """The cell as a number; NaN if it is none."""
     try:
         return math.nan if cell is None else float(cell)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""From whatever the user has to a table: the one place that knows all kinds. Private side."""
+"""Opening a table, whatever the user has: the one place that knows all kinds. Private side."""
 
 from __future__ import annotations
 

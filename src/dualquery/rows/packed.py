@@ -83,7 +83,7 @@ class SelfPacking(Protocol):
 
 
 class _DensePacker:
-    """Packs rows of codes: one pass over an attribute sets the bits of all its literals."""
+    """Packs rows of codes. One pass over an attribute sets the bits of all its literals."""
 
     def __init__(self, schema: Schema, literals: Literals) -> None:
         self.literals = literals
@@ -112,7 +112,7 @@ class _DensePacker:
         self._rows[-1] += block.rows
 
     def _room(self, rows: int) -> tuple[Words, int]:
-        """Where the next rows go: a block, and the first free word of it."""
+        """Where the next rows go: a block, and its first free word."""
         size = tables.BLOCK_ROWS
         if not self._rows or self._rows[-1] % 64 or self._rows[-1] + rows > size:
             self._trim()
@@ -132,7 +132,7 @@ class _DensePacker:
 
 
 class _OnesPacker:
-    """Packs the ones of 0/1 attributes, in any order, into blocks made as rows appear."""
+    """Packs the ones of 0/1 attributes, in any order, into blocks that are made as rows appear."""
 
     def __init__(self, schema: Schema, literals: Literals) -> None:
         self.rows = 0
@@ -141,10 +141,10 @@ class _OnesPacker:
         self._holds = np.zeros((len(literals), 2), dtype=bool)
         binary = literals.codes < 2
         self._holds[owner[binary], literals.codes[binary]] = True
-        # Of "is 1" the bits are the ones, of "is 0" they are turned over at the end, and
-        # "is 0 or 1" is empty turned over.
+        # The bits of "is 1" are the ones. Those of "is 0" are the ones, flipped at the end. Those
+        # of "is 0 or 1" are zeros, flipped at the end.
         self._places = np.full((len(schema), 2), -1, dtype=np.int64)
-        # A literal that is there twice has one place; the others copy it at the end.
+        # If a literal occurs twice, one of them is packed and the other is copied at the end.
         self._same = np.arange(len(literals))
         for code in (0, 1):
             plain = np.flatnonzero(self._holds[:, code] & ~self._holds[:, 1 - code])
@@ -177,7 +177,7 @@ class _OnesPacker:
         over_ranges(task, len(self._blocks), grain=1)
 
     def add_columns(self, columns: Columns) -> None:
-        """All ones at once, by column: they are walked block by block, each of them once."""
+        """Add all ones at once, by column. They are walked block by block, each of them once."""
         from dualquery.rows._kernels import pack_columns
 
         self._grow(columns.rows)
@@ -198,7 +198,7 @@ class _OnesPacker:
             over_ranges(task, len(attributes), grain=64)
 
     def _grow(self, rows: int) -> None:
-        """Make blocks for this many rows."""
+        """Make blocks for this number of rows."""
         self.rows = max(self.rows, rows)
         while len(self._blocks) * self._size < self.rows:
             shape = len(self.literals), self._size // 64
@@ -221,5 +221,5 @@ class _OnesPacker:
 
 
 def last_word(rows: int) -> np.uint64:
-    """Ones at the valid rows of a block's last word."""
+    """A block's last word with ones at its rows and zeros past them."""
     return np.uint64(2 ** (((rows - 1) % 64) + 1) - 1)

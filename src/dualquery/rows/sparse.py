@@ -1,7 +1,4 @@
-"""Private 0/1 tables given by their ones: sparse matrices and tables in long format.
-
-This module is on the private side of the boundary.
-"""
+"""Private 0/1 tables given by their ones: sparse matrices in memory and in files. Private side."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Columns, Ones
 
 BATCH = 1 << 22
-"""Ones handled at a time."""
+"""The number of ones handled at a time."""
 
 
 class OnesTable:
-    """A matrix of 0/1 whose columns are named by the schema, in its order."""
+    """A 0/1 matrix. Its columns have no names, so the schema names them, in its order."""
 
     def __init__(self, rows: int, width: int) -> None:
         self.rows = rows

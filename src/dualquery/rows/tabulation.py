@@ -1,4 +1,4 @@
-"""Exact counts of all cells of whole marginals, straight from codes. Private side."""
+"""Exact counts of all cells of whole marginals, counted from codes. Private side."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
 from dualquery.base.threads import over_ranges
-from dualquery.rows.encoded import Codes, EncodedRows
+from dualquery.rows.encoded import EncodedRows, NarrowCodes
 from dualquery.workloads.marginals import Groups, Marginals
 
 Cells = npt.NDArray[np.int64]
 
 TILE = 1 << 14
-"""Rows handled at a time: their cell numbers stay in a near cache."""
+"""The number of rows handled at a time: their cell numbers stay in a near cache."""
 
 MOST_CELLS = 1 << 28
-"""Cells of one marginal: a larger table would not fit into memory, and would hold noise alone."""
+"""The most cells of one marginal: a larger table would not fit into memory."""
 
 
 def tabulate(rows: EncodedRows, marginals: Marginals) -> Cells:
@@ -42,7 +42,7 @@ def tabulate(rows: EncodedRows, marginals: Marginals) -> Cells:
     return counted
 
 
-def _grouped(rows: EncodedRows, marginals: Marginals) -> dict[int, Codes]:
+def _grouped(rows: EncodedRows, marginals: Marginals) -> dict[int, NarrowCodes]:
     """Per attribute in use, the group of every row."""
     groups: Groups = marginals.groups
     columns = {}
@@ -54,7 +54,9 @@ def _grouped(rows: EncodedRows, marginals: Marginals) -> dict[int, Codes]:
     return columns
 
 
-def _count_cells(columns: Sequence[Codes], shape: npt.NDArray[np.int64], counted: Cells) -> None:
+def _count_cells(
+    columns: Sequence[NarrowCodes], shape: npt.NDArray[np.int64], counted: Cells
+) -> None:
     from dualquery.rows._tabulation_kernels import add_strides, count_places
 
     strides = np.cumprod([1, *shape[::-1]])[-2::-1].astype(np.uint32)
