@@ -1,4 +1,8 @@
-"""The command line: one file per command, each thin."""
+"""The command line: one file per command, each thin.
+
+A command reads its options, calls the package, and prints. Nothing imports this room except
+`__main__`. Start reading at `application`, then at `release`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import typer
 
 from dualquery.base.errors import DualQueryError
 
-# Typer may carry its own copy of click: the base of its errors is reached by a public one.
+# Typer may bring its own copy of click, so the base of its errors is reached by a public one.
 _CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
 
 
@@ -75,16 +79,17 @@ class Stopped(BaseException):
 
 
 def main() -> None:
-    """Run a command: exit code 0 for done, 1 for failed, 2 for bad usage; one-line errors.
+    """Run a command. The exit code is 0 for done, 1 for failed, 2 for bad usage.
 
-    A signal ends with 128 plus its number: 130 for an interrupt, 143 for a termination.
+    Errors are one line. A signal ends the process with 128 plus its number: 130 for an interrupt,
+    143 for a termination.
     """
     before = _catch_signals()
     try:
         code = application()(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DualQueryError as error:
-        # With a note it is not the request that was wrong: a run was under way, and stopped.
+        # An error with a note stopped a run that was under way: the request was not wrong.
         _fail(str(error), 1 if _notes(error) else 2, error)
     except _CLICK_ERROR as error:
         _fail(error.format_message() or "no command given; see dualquery --help", 2)
@@ -112,20 +117,24 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _catch_signals() -> dict[int, Any]:
-    """Let signals that end a process do so in order; those that are ignored stay ignored."""
+    """Make signals that end the process end it in order; ignored signals stay ignored.
+
+    Returns:
+        The handlers before, by the number of their signal.
+    """
 
     def stop(number: int, frame: object) -> None:
         raise Stopped(number)
 
     before: dict[int, Any] = {}
-    # An interrupt too: Typer would turn a KeyboardInterrupt into an exit without a word.
+    # Interrupts too, because Typer would turn a KeyboardInterrupt into a silent exit.
     usual = (signal.SIG_DFL, signal.default_int_handler)
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) in usual:
             try:
                 before[number] = signal.signal(number, stop)
-            except ValueError:  # not the main thread: signals are somebody else's
+            except ValueError:  # only the main thread may handle signals
                 break
     return before
 

@@ -57,12 +57,12 @@ def answer(
     if found is not None:
         note = "; ± is one standard error"
         if any(error is None for _, _, error in rows):
-            note += ", absent where no drawn query names an attribute"
+            note += ", missing where no drawn query names an attribute"
     typer.echo(f"from the {release.source}{note}", err=True)
     blind = release.unknown_in(asked)
     if blind:
         typer.echo(
-            f"unknown: no query of the release names {listed(blind)}; answers on that are what "
+            f"unknown: no query of the release names {listed(blind)}; answers about that are what "
             "the declared default gives",
             err=True,
         )
@@ -71,5 +71,5 @@ def answer(
 
 
 def _known(error: float) -> float | None:
-    """A standard error, or None where the release has NaN for it."""
+    """A standard error, or None if the release has NaN for it."""
     return None if math.isnan(error) else float(error)

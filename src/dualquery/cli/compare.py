@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dualquery.cli import options
 
+if TYPE_CHECKING:
+    from dualquery.release.release import Release
+
 ORDER = ("private", "player", "rounds", "samples", "eta", "queries", "oracle", "table_size")
-"""What is shown of the parameters, in this order; the rest follows as it stands."""
+"""The parameters that are shown first, in this order; all others follow."""
 
 
 def compare(
@@ -29,7 +33,7 @@ def compare(
     ] = "refuse",
     as_json: options.Json = False,
 ) -> None:
-    """Releases side by side: parameters, ε by every accountant, and with --table their errors."""
+    """Show releases side by side: parameters, ε by every accountant, and with --table errors."""
     from dualquery.base.errors import ParameterError
     from dualquery.cli.evaluate import WARNING
     from dualquery.release.release import load as read_release
@@ -55,7 +59,9 @@ def compare(
     _print(found)
 
 
-def _errors(release: Any, table: Path, workload: Path | None, out_of_domain: str) -> dict[str, Any]:
+def _errors(
+    release: Release, table: Path, workload: Path | None, out_of_domain: str
+) -> dict[str, Any]:
     from dualquery.evaluation.figures import evaluate
     from dualquery.workloads.generators import read_workload
 
@@ -78,11 +84,11 @@ def _print(found: list[dict[str, Any]]) -> None:
 
 
 def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
-    """(name, one cell a release); a figure that a release does not have is a dash."""
+    """Names, each with one cell per release; a dash if a release does not have the figure."""
     from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import NOT_COVERED, figure
 
-    def every(name: str, read: Any) -> tuple[str, list[str]]:
+    def every(name: str, read: Callable[..., object]) -> tuple[str, list[str]]:
         return name, [_cell(read(entry)) for entry in found]
 
     def shown(value: float | None) -> str:
@@ -116,7 +122,7 @@ def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     rows.append(every("answers from", lambda e: e["source"]))
     for name in names:
         if name in ("epsilon", "delta", "neighbours", "accountant"):
-            continue  # the statement above says what was spent, these what was asked for
+            continue  # these were asked for; what was spent is shown above
         rows.append(every(name, lambda e, name=name: e["parameters"].get(name)))
     if any("evaluation" in entry for entry in found):
         rows.append(
@@ -130,7 +136,7 @@ def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     return rows
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):

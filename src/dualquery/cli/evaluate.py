@@ -35,7 +35,7 @@ def evaluate(
     records: options.LongRecords = None,
     as_json: options.Json = False,
 ) -> None:
-    """Error of a release against the private table. NOT PRIVATE."""
+    """Measure the error of a release against the private table. NOT PRIVATE."""
     from dualquery.evaluation.figures import evaluate as compare
     from dualquery.release.release import load as read_release
     from dualquery.workloads.generators import read_workload
@@ -66,19 +66,20 @@ def evaluate(
 
 
 def _check_report(report: Path, directory: Path) -> None:
-    """Refuse a place that cannot be written, or from which the page would be published."""
+    """Refuse a path that cannot be written, or that is inside the release."""
     from dualquery.base.errors import ParameterError
 
     if report.resolve().is_relative_to(directory.resolve()):
         raise ParameterError(
-            f"--report {str(report)!r} is inside the release, which is there to be published"
+            f"--report {str(report)!r} is inside the release, which may be published; expected "
+            "a file elsewhere"
         )
     if report.is_dir() or not report.parent.is_dir():
-        raise ParameterError(f"--report {str(report)!r}: expected a file in a folder that exists")
+        raise ParameterError(f"--report {str(report)!r}; expected a file in a folder that exists")
 
 
 def error_table(result: Evaluation) -> Table:
-    """Errors of the release beside those of the baselines."""
+    """The errors of the release, then those of the baselines."""
     from rich.table import Table
 
     table = Table(

@@ -18,12 +18,12 @@ def experiment(
         str,
         typer.Argument(
             help="accuracy, queries, attributes, mwem, parities or accountants; "
-            "or report: the page of all that is stored in --out."
+            "or report, which writes a page of all results stored in --out."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Where CSV, figures and tables go.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="The folder for all results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: under two minutes.")] = False,
-    runs: Annotated[int | None, typer.Option(help="Runs of each setting.")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per setting.")] = None,
     queries: Annotated[int | None, typer.Option(help="How many queries.")] = None,
     epsilon: Annotated[
         list[float] | None, typer.Option(help="ε; may be given several times.")

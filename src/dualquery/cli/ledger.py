@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli import options
+
 
 def ledger(
     file: Annotated[Path, typer.Argument(help="The ledger file.")],
@@ -22,9 +24,9 @@ def ledger(
     label: Annotated[
         str | None, typer.Option(help="The data set's name, with --create; default: the file's.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
-    """What releases of a data set have spent of its declared budget."""
+    """Show what the releases of a data set have spent of its declared budget."""
     from dualquery.base.errors import ParameterError
     from dualquery.privacy.ledger import Ledger
     from dualquery.privacy.neighbours import Neighbours

@@ -15,14 +15,12 @@ Delta = Annotated[float, typer.Option(help="Privacy budget δ, between 0 and 1."
 Queries = Annotated[
     int | None, typer.Option(help="How many random k-way marginals to ask. [default: 500000]")
 ]
-K = Annotated[
-    int | None, typer.Option("--k", help="Attributes in each random marginal. [default: 3]")
-]
+K = Annotated[int | None, typer.Option("--k", help="Attributes per random marginal. [default: 3]")]
 Player = Annotated[
     str | None, typer.Option(help="Who answers the draws: model or record. [default: by width]")
 ]
 Rounds = Annotated[int | None, typer.Option(help="Rounds T. [default: planned]")]
-Samples = Annotated[int | None, typer.Option(help="Draws s in each round. [default: planned]")]
+Samples = Annotated[int | None, typer.Option(help="Draws s per round. [default: planned]")]
 Eta = Annotated[float | None, typer.Option(help="Learning rate η. [default: planned]")]
 Neighbours = Annotated[str, typer.Option(help="replace-one or add-remove.")]
 Accountant = Annotated[str, typer.Option(help="pure, advanced, per-round, zcdp or gaussian.")]
@@ -34,21 +32,27 @@ TablePath = Annotated[
 ]
 Long = Annotated[
     str | None,
-    typer.Option(
-        "--long", metavar="RECORD,ITEM", help="TABLE holds pairs: these two columns, no others."
-    ),
+    typer.Option("--long", metavar="RECORD,ITEM", help="TABLE holds pairs, in these two columns."),
 ]
 ItemPrefix = Annotated[
     str, typer.Option(help="With --long: item 7 is the attribute PREFIX7 of the schema.")
 ]
 LongRecords = Annotated[
     int | None,
-    typer.Option(help="With --long: the public number of records, those without items included."),
+    typer.Option(help="With --long: the public number of records, with or without items."),
 ]
 
 
 def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> Any:
-    """The table a command was given: a path, or pairs in long format."""
+    """The table that a command was given: a path, or pairs in long format.
+
+    Args:
+        table: the path.
+        long: the names of the columns with record and item, with a comma between them; None if
+            the table has one row per record.
+        prefix: what the schema's attribute names have before the item.
+        records: the public number of records, if not only those with items count.
+    """
     from dualquery.base.errors import ParameterError
 
     if long is None:
@@ -64,5 +68,5 @@ def table_source(table: Path, long: str | None, prefix: str, records: int | None
 
 
 def warn(line: str) -> None:
-    """Say something that the curator should know before it is too late; also with --quiet."""
+    """Print what the curator should know before the first draw, even with --quiet."""
     typer.echo(f"warning: {line}", err=True)

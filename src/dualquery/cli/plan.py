@@ -1,4 +1,4 @@
-"""`dualquery plan`: what a release would do and cost; reads no data."""
+"""`dualquery plan`: what a release would do and cost. It reads no data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plan(
     accountant: options.Accountant = "gaussian",
     as_json: options.Json = False,
 ) -> None:
-    """The parameters a release would use and what it would cost, from public quantities only."""
+    """Show what a release would do and cost. Reads no data, only public quantities."""
     from dualquery.base.checks import whole
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DEFAULT_K, DEFAULT_QUERIES, DualQuery

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dualquery.cli import options
+
 
 def privacy(
     rows: Annotated[
@@ -17,10 +19,10 @@ def privacy(
     samples: Annotated[int, typer.Option(help="Queries drawn per round.")],
     rounds: Annotated[int, typer.Option(help="Number of rounds; the first is free.")],
     delta: Annotated[float, typer.Option(help="The δ at which to state ε, between 0 and 1.")],
-    neighbours: Annotated[str, typer.Option(help="replace-one or add-remove.")] = "replace-one",
-    as_json: Annotated[bool, typer.Option("--json", help="Figures as JSON.")] = False,
+    neighbours: options.Neighbours = "replace-one",
+    as_json: options.Json = False,
 ) -> None:
-    """What a run costs: its ε by every accountant. Reads no data."""
+    """Show what a run of the classical game costs by every accountant. Reads no data."""
     from dualquery.base.checks import positive, whole
     from dualquery.privacy.events import Events, record_player_temperatures
     from dualquery.privacy.neighbours import Neighbours

@@ -1,4 +1,4 @@
-"""Progress on screen: a live bar on a terminal, plain lines when piped, nothing when quiet."""
+"""Progress: a live bar on a terminal, plain lines elsewhere, nothing with `--quiet`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rich.progress import (
 )
 
 LINES = 10
-"""How many lines a stage prints where there is no terminal."""
+"""How many lines a stage prints if there is no terminal."""
 
 
 class Reporter:
-    """Shows (stage, done, total) as a run tells it. It goes to stderr: stdout is for results."""
+    """Shows the stage of a run and how far it is. It writes to stderr; stdout is for results."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet

@@ -1,4 +1,4 @@
-"""`dualquery refit`: fit a model to a release that exists."""
+"""`dualquery refit`: fit a model to an existing release."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def refit(
         int | None, typer.Option(help="Components of the mixture. [default: the release's]")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Steps of the last stretch. [default: the release's]")
+        int | None, typer.Option(help="Training steps after the game. [default: the release's]")
     ] = None,
     errors: Annotated[
         bool,
-        typer.Option("--errors/--no-errors", help="Work out standard errors by a rehearsal."),
+        typer.Option("--errors/--no-errors", help="Compute standard errors by a rehearsal."),
     ] = True,
     quiet: options.Quiet = False,
 ) -> None:

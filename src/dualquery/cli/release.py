@@ -23,7 +23,7 @@ def release(
     queries: options.Queries = None,
     k: options.K = None,
     workload: Annotated[
-        Path | None, typer.Option(help="A file of queries, one a line, instead of random ones.")
+        Path | None, typer.Option(help="A file of queries, one per line, instead of random ones.")
     ] = None,
     player: options.Player = None,
     refit: Annotated[
@@ -31,7 +31,7 @@ def release(
     ] = True,
     errors: Annotated[
         bool,
-        typer.Option("--errors/--no-errors", help="Work out standard errors by a rehearsal."),
+        typer.Option("--errors/--no-errors", help="Compute standard errors by a rehearsal."),
     ] = True,
     rounds: options.Rounds = None,
     samples: options.Samples = None,
@@ -47,7 +47,7 @@ def release(
     ] = None,
     accountant: options.Accountant = "gaussian",
     free: Annotated[
-        str, typer.Option(help="What undrawn attributes take: zero, random or default.")
+        str, typer.Option(help="Value of attributes that no draw names: zero, random or default.")
     ] = "default",
     out_of_domain: Annotated[
         str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
@@ -59,7 +59,7 @@ def release(
     public_header: Annotated[
         bool,
         typer.Option(
-            "--public-header", help="The table's column names are public: allow a pattern for them."
+            "--public-header", help="The table's column names are public; a pattern may name them."
         ),
     ] = False,
     long: options.Long = None,
@@ -129,13 +129,13 @@ def release(
 
 
 def describe(made: Release, out: Path) -> str:
-    """What a run ended with, in a few lines."""
+    """The result of a run, in a few lines."""
     from dualquery.release.certificate import describe_certificate
 
     parameters = made.parameters
     lines = [
         f"release: {out}",
-        made.privacy.text(warnings=False),  # they were told before the first draw
+        made.privacy.text(warnings=False),  # printed before the first draw
         f"{len(made.workload):,} queries, {parameters['rounds']} rounds of "
         f"{parameters['samples']} draws, eta {parameters['eta']:g}",
         f"answers and rows come from the {made.source}",

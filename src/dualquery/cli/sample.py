@@ -18,7 +18,7 @@ def sample(
         str | None, typer.Option(help='Only rows that satisfy a query, e.g. "age>=50".')
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Repeat a sample; sampling needs no privacy.")
+        int | None, typer.Option(help="Make the sample repeatable; this costs no privacy.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
