@@ -1,4 +1,4 @@
-"""Compiled loops that make packed columns from counters: in any order, on any thread."""
+"""Compiled loops that make packed columns from counters, in any order and on any thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @njit(inline="always")
 def _mixed(state: Any) -> Any:
-    """The output function of SplitMix64: a well mixed word from a counter."""
+    """The output function of SplitMix64, which turns a counter into a well mixed word."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))
@@ -23,8 +23,9 @@ def _mixed(state: Any) -> Any:
 def biased_columns(seed: Any, columns: Any, bias: Any, out: Any, first: Any, last: Any) -> None:
     """Fill `out[i]` with bits that are on with probability bias[columns[i]] / 2¹⁶.
 
-    From the last binary digit of the bias to the first, a 1 is a disjunction with a random
-    word and a 0 a conjunction: each digit halves what the ones after it decided.
+    The binary digits of the bias are gone through from the last to the first. A digit 1 is a
+    disjunction with a random word, a digit 0 a conjunction. Each halves the probability so far, and
+    a digit 1 adds one half.
     """
     words = out.shape[1]
     for i in range(first, last):
@@ -38,7 +39,7 @@ def biased_columns(seed: Any, columns: Any, bias: Any, out: Any, first: Any, las
         for level in range(16):
             chosen = np.uint64(0) - np.uint64((digits >> level) & 1)
             if digits & ((1 << (level + 1)) - 1) == 0:
-                continue  # no ones yet: nothing to halve
+                continue  # all digits so far are 0, and so are all bits
             offset = key + np.uint64(level * words) * GOLDEN
             for w in range(words):
                 word = _mixed(offset + np.uint64(w + 1) * GOLDEN)
@@ -52,7 +53,7 @@ def rated_columns(
     """Fill `out[i]` with bits on for group g's members with probability chance[columns[i], g].
 
     Group g holds the rows `place[start[g]:start[g+1]]`. The gaps between ones are geometric, so
-    the work goes with the ones and not with the rows.
+    the work grows with the number of ones and not of rows.
     """
     for i in range(first, last):
         column, row = columns[i], out[i]

@@ -46,8 +46,8 @@ _COUNTRY = (
 )
 
 UNUSED_RELATIONSHIPS = 54
-"""Values of `relationship` that never occur: a slip of the authors' program, and part of its 235
-bits, so part of the queries whose error it reports."""
+"""Values of `relationship` that never occur. They are a slip of the authors' program, but they are
+among its 235 bits, and so part of the queries whose error the paper reports."""
 
 
 def schema() -> Schema:
@@ -75,7 +75,7 @@ def schema() -> Schema:
 
 
 def prepare(raw: BinaryIO) -> Iterator[bytes]:
-    """The published file as a table: a header, no spaces, no rows with a missing cell."""
+    """The published file as a table with a header, without spaces and without incomplete rows."""
     yield ",".join(COLUMNS).encode() + b"\n"
     for line in raw:
         cells = [cell.strip() for cell in line.split(b",")]
@@ -102,4 +102,4 @@ SEVENTEEN = (
     ("relationship", "Not-in-family"),
     ("relationship", "Own-child"),
 )
-"""Seventeen bits for the comparison on a narrow table. The paper does not name its own."""
+"""Seventeen bits for the comparison on a narrow table. The paper does not say which it took."""

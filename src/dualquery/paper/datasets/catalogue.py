@@ -1,8 +1,8 @@
-"""Public data sets by name: where their files are looked for, and how they are checked.
+"""Public data sets by name: where their files are searched for, and how they are checked.
 
-Nothing is fetched unless the caller asks for it: a file given by name comes first, then the folder
-in `DUALQUERY_DATA`, then the cache. The checksum is of the prepared table, before compression,
-so that it says the same of every copy.
+A file that the caller gives comes first, then the folder in `DUALQUERY_DATA`, then the cache.
+Nothing is downloaded unless the caller asks for it. The checksum is that of the prepared table
+before compression, so that it is the same for every copy.
 """
 
 from __future__ import annotations
@@ -31,12 +31,21 @@ CACHE_FOLDER = "DUALQUERY_CACHE"
 Opener = Callable[[str], BinaryIO]
 
 DAMAGED = (OSError, EOFError, zlib.error, HTTPException)
-"""What reading a file that is cut short or no gzip file raises."""
+"""What is raised when a file cannot be read, is cut short, or is no gzip file."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A public table: what it is called, what its content hashes to, and where it comes from."""
+    """A public table.
+
+    Attributes:
+        name: what the command line calls it.
+        schema: makes its schema.
+        rows: how many there are.
+        sha256: the checksum of the prepared table.
+        url: where the published file is.
+        prepare: turns the published file into the table, in parts.
+    """
 
     name: str
     schema: Callable[[], Schema]
@@ -50,7 +59,7 @@ class DataSet:
         return f"{self.name}.csv.gz"
 
     def check(self, path: Path) -> Path:
-        """The path, if its content is the published one."""
+        """The path; an error if its content is not the published one."""
         found = content_hash(path)
         if found != self.sha256:
             raise TableError(
@@ -60,7 +69,7 @@ class DataSet:
         return path
 
     def find(self, data: str | Path | None = None) -> Path | None:
-        """The file, from the first place that has it; None where there is none."""
+        """The file, from the first place that has it; None if no place has it."""
         if data is not None:
             path = Path(data)
             if path.is_dir():
@@ -79,7 +88,13 @@ class DataSet:
         download: bool = False,
         opener: Opener = urlopen,
     ) -> Path:
-        """The checked file; fetched into the cache only where `download` says so."""
+        """The checked file; it is fetched into the cache only if `download` says so.
+
+        Args:
+            data: the file, or a folder that holds it; None searches the usual places.
+            download: whether to fetch it if no place has it.
+            opener: how to open the address.
+        """
         path = self.find(data)
         if path is None:
             if not download:
@@ -91,7 +106,7 @@ class DataSet:
         return self.check(path)
 
     def fetch(self, opener: Opener = urlopen) -> Path:
-        """Download the published file, prepare it, and keep it in the cache if it is right."""
+        """Download the published file, prepare it, and keep it if its checksum is right."""
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{self.name}-", suffix=".csv.gz", dir=folder)
@@ -114,7 +129,7 @@ class DataSet:
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of a file, decompressed where it is gzipped."""
+    """SHA-256 of a file; of a gzipped one, after decompression."""
     digest = hashlib.sha256()
     opened = gzip.open if path.suffix == ".gz" else open
     try:
@@ -164,7 +179,14 @@ def load(
     download: bool = False,
     opener: Opener = urlopen,
 ) -> tuple[EncodedTable, Schema]:
-    """A named data set as codes in memory, with its schema; cells above a range are clamped."""
+    """A named data set as codes in memory, with its schema; cells above a range are clamped.
+
+    Args:
+        name: the data set.
+        data: its file, or a folder that holds it; None searches the usual places.
+        download: whether to fetch it if no place has it.
+        opener: how to open its address.
+    """
     wanted = get(name)
     table = EncodedTable(
         wanted.locate(data, download=download, opener=opener), wanted.schema(), OutOfDomain.CLAMP
@@ -195,7 +217,7 @@ def load_netflix(data: str | Path | None) -> tuple[Any, Schema]:
 
 
 def _listing(source: Path) -> str:
-    """A short hash of names, sizes and times: another copy gets another cache entry."""
+    """A short hash of names, sizes and times, so that another copy gets another cache entry."""
     files = sorted(source.glob("*.txt")) if source.is_dir() else [source]
     digest = hashlib.sha256()
     for file in files:

@@ -1,4 +1,4 @@
-"""A table read once and kept as codes, for runs that go over the same rows many times."""
+"""A table that is read once and kept as codes, for experiments that read it many times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What generated 0/1 tables share: packed columns made on demand, never a dense matrix."""
+"""What generated 0/1 tables share: packed columns are made on demand, never a dense matrix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dualquery.rows.table import BLOCK_ROWS, Ones
 from dualquery.workloads.workload import Literals
 
 COLUMNS = 256
-"""Columns made at a time."""
+"""How many columns are made at a time."""
 
 
 class GeneratedTable:
@@ -90,7 +90,7 @@ class GeneratedTable:
     def _ones(
         self, attributes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Where the ones of these columns are: offsets, and rows in rising order."""
+        """The offset of each column, and the rows of its ones in rising order."""
         from dualquery.rows._counting_kernels import list_ones
 
         bits = self.columns(attributes)

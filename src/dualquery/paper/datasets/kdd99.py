@@ -29,9 +29,9 @@ COLUMNS = (
     "dst_host_srv_serror_rate", "dst_host_rerror_rate", "dst_host_srv_rerror_rate", "label",
 )  # fmt: skip
 
-# All 66 services of the file in alphabetical order, but for the last, `whois`: the authors'
-# program cuts the codes 0 to 65 into 65 bins, of which the last is closed, so that it shares the
-# bin of `vmnet`. It is the attribute's default, where a clamped value goes.
+# All 66 services of the file in alphabetical order, except for the last, `whois`. The authors'
+# program cuts the codes 0 to 65 into 65 bins, and the last bin includes its upper end, so `whois`
+# shares the bin of `vmnet`. That bin is the attribute's default, which a clamped cell gets.
 _SERVICES = (
     "IRC X11 Z39_50 auth bgp courier csnet_ns ctf daytime discard domain domain_u echo eco_i ecr_i "
     "efs exec finger ftp ftp_data gopher hostnames http http_443 imap4 iso_tsap klogin kshell ldap "
@@ -83,13 +83,13 @@ def _attribute(name: str) -> Attribute:
     if name == "flag":
         return Attribute.categorical(name, _FLAGS.split())
     if name in _CODES:
-        # Text, not numbers: a flag has two bits here, one for each value, as in the paper.
+        # The codes are text, not numbers, so that a flag has one bit per value, as in the paper.
         return Attribute.categorical(name, [str(code) for code in range(_CODES[name])])
     return equal_bins(name, *_RANGES.get(name, (1, 10)))
 
 
 def prepare(raw: BinaryIO) -> Iterator[bytes]:
-    """The published file as a table: a header, and labels without their full stop."""
+    """The published file as a table with a header, and labels without their full stop."""
     yield ",".join(COLUMNS).encode() + b"\n"
     with gzip.GzipFile(fileobj=raw) as lines:
         for line in lines:

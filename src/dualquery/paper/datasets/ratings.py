@@ -1,4 +1,4 @@
-"""A table shaped like film ratings: who rated what, long tails both ways, tastes in common."""
+"""A table like film ratings: few films and people have most ratings, and tastes are shared."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ MOST = 0.8
 class RatingsTable(GeneratedTable):
     """Records are people, attributes films; a one is a rating.
 
-    A film's popularity falls like a power of its rank. People differ in how much they rate
-    (eight bands, evenly spread over a log-normal) and in taste: each has a first and a second of
-    six, and is drawn to films that both favour. Given these, ratings are independent. The
-    defaults have the size of the Netflix prize: 1.2% of 480,189 × 17,770 cells are on.
+    A film's popularity falls like a power of its rank. People differ in how much they rate, in
+    eight bands that are evenly spread over a log-normal distribution. They also differ in taste:
+    each person has two of six tastes, and prefers films that both favour. Given these, ratings are
+    independent. By default the table has the size of the Netflix prize, with ones in 1.2% of
+    480,189 × 17,770 cells.
+
+    Args:
+        rows: people.
+        width: films.
+        share: the share of ones among all cells.
+        seed: what decides everything random.
     """
 
     def __init__(
@@ -62,7 +69,7 @@ def _chances(
     liked = (favour[:, :, None] + favour[:, None, :]).reshape(width, -1) / 2
     chance = popularity[:, None] * (liked[:, :, None] * activity).reshape(width, -1)
     weights = members / members.sum()
-    for _ in range(20):  # capping takes some ones away: scale again until they are made up for
+    for _ in range(20):  # capping removes some ones, so scale again until the share is right
         found = float((chance @ weights).mean())
         if abs(found / share - 1.0) < 1e-3:
             break

@@ -1,1 +1,1 @@
-"""An embedded example: an invented health survey, made by a program, about nobody."""
+"""An embedded example: an invented health survey, which a program makes about nobody real."""

@@ -1,4 +1,4 @@
-"""What each accountant allows for the same promise: rounds, and the error they lead to."""
+"""How many rounds each accountant allows for the same promise, and the error they lead to."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ SAMPLES = {"adult": 1000, "kdd99": 1000, "ratings": 5000, "netflix": 5000}
 ETA = 2.0
 QUERIES, QUICK_QUERIES = 500_000, 20_000
 ZEROS = {"adult": 1.0, "kdd99": 1.0, "ratings": 0.51}
-"""The paper's max errors of the zeros data set; the last is that of Netflix."""
+"""The paper's max errors of the zeros data set; for `ratings`, its max error on Netflix."""
 
 
 def tasks(options: Options) -> Iterator[Task]:
@@ -143,7 +143,7 @@ def _larger(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _smaller_delta(paper: Sequence[Row]) -> list[Claim]:
-    """The paper's footnote on other δ, of the run that was made."""
+    """The paper's footnote on other δ, checked on the run that was made."""
     if not paper:
         return []
     events = Events.of(
@@ -152,7 +152,7 @@ def _smaller_delta(paper: Sequence[Row]) -> list[Claim]:
         int(paper[0]["table_rows"]),
     )
     spent, smaller = (epsilon_by_accountant(events, d)["advanced"] for d in (DELTA, 1e-6))
-    if spent == 0.0:  # a single round, which is uniform
+    if spent == 0.0:  # a single round draws uniformly, and costs nothing
         return []
     return [
         Claim(

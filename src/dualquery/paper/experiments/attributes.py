@@ -36,9 +36,9 @@ SERIES = ("paper", "paper-gaussian", "refit", "model", *BASELINES)
 
 
 def samples_for(width: int) -> int:
-    """Draws per round: 200 at 50 attributes, 50,000 at 512,000, a power of the width between.
+    """Draws per round: 200 at 50 attributes, 50,000 at 512,000, and a power of the width between.
 
-    The paper gives the two ends and that the sample size grows with the dimension.
+    The paper gives the two ends, and says that the sample size grows with the dimension.
     """
     steepness = math.log(MOST / FEWEST) / math.log(WIDTHS[-1] / WIDTHS[0])
     return round(FEWEST * math.pow(width / WIDTHS[0], steepness))
@@ -157,7 +157,7 @@ def _algorithm(paper: Sequence[Row]) -> list[Claim]:
 
 
 def _ahead(rows: Sequence[Row]) -> list[Claim]:
-    """Whether the algorithm beats both data-free tables at every width, in both errors."""
+    """Whether the algorithm beats both data-free tables, at every width and in both errors."""
     names = ("paper", "zeros", "uniform")
     worst: dict[str, list[float]] = {"max_error": [], "average_error": []}
     for width in distinct(rows, "bits"):

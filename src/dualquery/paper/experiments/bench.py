@@ -1,4 +1,4 @@
-"""A table, a workload and the true answers: what all series of one experiment share."""
+"""What all series of one experiment share: a table, a workload and the true answers."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def narrow(data: NamedTable, bits: tuple[tuple[str, str], ...], queries: int, ki
     schema = data.schema
     owners = np.array([schema.position(name) for name, _ in bits])
     workload = _triples(owners, queries, kind == "parities")
-    # Counted where the rows are: bit i of the narrow view is one code of attribute owners[i].
+    # The wide table is counted: bit i of the narrow view is one code of its attribute owners[i].
     codes = np.array([schema[name].code_of(value) for name, value in bits], dtype=np.int32)
     wide_literals = Literals(
         owners[workload.literals.attribute].astype(np.int32),

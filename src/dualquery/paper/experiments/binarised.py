@@ -1,8 +1,8 @@
-"""The paper's view of a table: every bit a column of its own.
+"""The paper's view of a table, in which every bit is a column of its own.
 
-The paper treats the bits of a categorical attribute as independent 0/1 columns, so the records its
-data player answers with may be young and old at once. To run its algorithm as it stands, schema
-and workload are carried over to that view; the queries, and so their true answers, are the same.
+The paper treats the bits of a categorical attribute as independent 0/1 columns. So the records of
+its data player may be young and old at once. To run its algorithm as published, schema and workload
+are translated to that view. The queries, and therefore their true answers, are the same.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _label(attribute: Attribute, code: int) -> str:
 
 
 def binarised_workload(workload: Workload, view: Schema | None = None) -> Workload:
-    """The same queries over the bits; their literals must ask for one value each."""
+    """The same queries over the bits; each of their literals must name one value."""
     schema, literals = workload.schema, workload.literals
     if np.any(np.diff(literals.start) != 1):
         raise QueryError("a literal with several values has no single bit in the binary view")
     bits = _bits(schema, literals.attribute, literals.codes)
     ones = np.ones(len(literals), dtype=np.int32)
-    # The 0 of a 0/1 column is no bit of its own but the negation of its one bit.
+    # The 0 of a 0/1 column has no bit of its own: it is the negation of the column's one bit.
     single = schema.bit_counts[literals.attribute] == 1
     ones[single] = literals.codes[single]
     return Workload(

@@ -1,4 +1,4 @@
-"""What an experiment is, and how one is run: task by task, each finished run kept."""
+"""What an experiment is, and how it is run: task by task, and each finished run is kept."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class Experiment:
     datasets: tuple[str, ...] = ()
 
     def check(self, options: Options) -> None:
-        """Refuse what this experiment would have to ignore."""
+        """Refuse options that this experiment would have to ignore."""
         for name in options.series or ():
             if name not in self.series:
                 raise ParameterError(
@@ -299,7 +299,7 @@ def perform(experiment: Experiment, options: Options, out: Path, progress: Progr
 
 
 def require_folder(out: Path) -> None:
-    """Make the folder of the results, before anything is run that could not be kept."""
+    """Make the folder of the results before the first run, which could not be kept without it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The machine an experiment ran on, without what would name it."""
+"""The machine that an experiment ran on, without anything that would identify it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _processor() -> str:
 
 
 def _load() -> str:
-    """What else ran: times mean little on a machine that was shared."""
+    """How busy the machine was, because times mean little if other work shared it."""
     try:
         busy = os.getloadavg()[2]
     except (AttributeError, OSError):

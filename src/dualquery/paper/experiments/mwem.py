@@ -29,11 +29,14 @@ PAIRS = {1.0: (35, 47), 2.0: (40, 62), 3.0: (45, 71), 4.0: (50, 78), 5.0: (55, 8
 
 PURE = ("paper", "mwem", "mwem-improved", "laplace", "zeros", "uniform")
 APPROXIMATE = ("paper-gaussian", "refit", "model", "independent", "gaussian")
-"""What needs δ > 0; at δ = 0.001, so a different promise at the same ε."""
+"""Series that need δ > 0. They have δ = 0.001, which is a different promise at the same ε."""
 
 
 def game_for(epsilon: float) -> Game:
-    """The paper's parameters for an ε it used, else its smallest sample and what ε allows."""
+    """The paper's parameters for an ε that it used.
+
+    For any other ε they are its smallest sample, and as many rounds as ε allows.
+    """
     samples, rounds = PAIRS.get(epsilon, (35, None))
     return Game(ETA, samples, rounds)
 
@@ -90,7 +93,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def ahead(rows: Sequence[Row]) -> list[Claim]:
-    """Who is better, at every ε that both were run at."""
+    """Which of the two is better, at every ε at which both were run."""
     made = []
     for series, words in (("mwem-improved", "as used"), ("mwem", "as published")):
         for column, error in (("average_error", "average error"), ("max_error", "max error")):
@@ -120,7 +123,7 @@ _REASON = (
 
 
 def pairs_of(rows: Sequence[Row], series: str, column: str) -> list[tuple[float, float, float]]:
-    """(ε, that series, the paper's algorithm) wherever both were run."""
+    """Triples (ε, the series, the paper's algorithm), for every ε at which both were run."""
     rows = with_queries(rows, QUERIES, QUICK_QUERIES)
     pairs = []
     for epsilon in sorted({row.number("epsilon") for row in rows}):

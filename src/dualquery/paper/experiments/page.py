@@ -55,7 +55,7 @@ def write_summary(experiment: Experiment, rows: list[Row], out: Path, quick: boo
 
 
 def write_page(out: Path, *, quick: bool = False) -> Path:
-    """`README.md` in the results folder, from whatever experiments are stored there."""
+    """`README.md` in the results folder, from all experiments that are stored there."""
     sections, claims = [], data_claims()
     stored: dict[str, list[Row]] = {}
     for name in NAMES:
@@ -74,18 +74,19 @@ def write_page(out: Path, *, quick: bool = False) -> Path:
             "# The paper's experiments, run again",
             "Made by `dualquery experiment report` from the CSV files beside this page. Runs are "
             "seeded, so that they can be repeated with the code that made them, which `version` in "
-            "the files names: they are NOT PRIVATE, and on public data they need not be. Errors "
-            "are means over the runs, times those of the fastest run, because other work may share "
-            "the machine; they leave out counting, but for independent marginals, which count for "
-            "themselves. How to make them, and where they depart from the paper: "
+            "the files names. They are NOT PRIVATE, and on public data they need not be. Errors "
+            "are means over the runs. Times are those of the fastest run, because other work may "
+            "share the machine; they leave out counting, except for independent marginals, which "
+            "count for themselves. How to make the runs, and where they depart from the paper: "
             "[reproducing](../reproducing.md).",
             "## What the paper states",
             claims_table(claims),
             "## What the package adds at ε = 1",
             "Max and average error, each the mean of the runs: the paper's algorithm under its own "
             "theorem, the same under the Gaussian accountant, with valid records, with a model "
-            "refitted to the draws, and with the model playing; last, how many times the error "
-            "shrank in all. Binary tables have no invalid records. Runs are those of the model.",
+            "refitted to the draws, and with the model as the player. Then follows by how many "
+            "times the error shrank in all. Binary tables have no invalid records. The number of "
+            "runs is that of the model.",
             gains_table({name: stored[name] for name in SAME_PROMISE if name in stored}),
             "## The machine",
             _machines(out),

@@ -14,7 +14,7 @@ def tasks(options: Options) -> Iterator[Task]:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """The paper states no figure for parities: both errors, side by side."""
+    """Both errors side by side, without a verdict: the paper states no figure for parities."""
     made = []
     for column, error in (("average_error", "average error"), ("max_error", "max error")):
         pairs = mwem.pairs_of(rows, "mwem-improved", column)

@@ -25,13 +25,13 @@ DASHED = ("zeros", "uniform", "independent", "laplace", "gaussian", "mwem", "mwe
 
 
 def require_matplotlib() -> None:
-    """Refuse now rather than after the runs."""
+    """Refuse before the runs are made, rather than after."""
     if find_spec("matplotlib") is None:
         raise UnavailableError("figures need matplotlib: pip install dualquery[plots]")
 
 
 def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
-    """One diagram on given axes: the mean of the runs and their spread; of times the least."""
+    """One diagram on given axes: the mean of the runs and their spread; for times, the least."""
     chosen = where(rows, **panel.select)
     lines = _lines(chosen, panel)
     for place, ((name, suffix), runs) in enumerate(lines.items()):
@@ -62,9 +62,9 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
 
 
 def _lines(rows: Sequence[Row], panel: Panel) -> dict[tuple[str, str], list[Row]]:
-    """The rows of each line, by its name and what the legend adds to it.
+    """The rows of each line, by the line's name and by what the legend adds to it.
 
-    Where ε is not what the diagram goes along, and there are several, each has lines of its own.
+    If the horizontal axis is not ε and the rows have several ε, each ε has lines of its own.
     """
     names = list(dict.fromkeys(row[panel.line] for row in rows))
     if panel.line == "series":

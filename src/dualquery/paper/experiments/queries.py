@@ -46,7 +46,7 @@ def tasks(options: Options) -> Iterator[Task]:
 
         shape = shape_of(name, queries, options.quick)
         most, runs, wanted = Game(ETA, SAMPLES), options.runs_or(3), options.series
-        if options.epsilon:  # as many rounds as are allowed, in place of the paper's
+        if options.epsilon:  # then as many rounds as it allows, in place of the paper's number
             yield from tasks_by_epsilon(options.epsilon, SERIES, most, runs, shape, bench, wanted)
             continue
         fixed = Game(ETA, SAMPLES, QUICK_ROUNDS if options.quick else ROUNDS)
@@ -60,7 +60,7 @@ def tasks(options: Options) -> Iterator[Task]:
 
 
 def cost(game: Game, rows: int, accountant: str) -> float:
-    """What a game with fixed rounds costs, rounded up to three digits behind the point."""
+    """What a game with fixed rounds costs, rounded up to three decimals."""
     events = Events.of(record_player_temperatures(game.eta, game.rounds or 0), game.samples, rows)
     return math.ceil(1000.0 * epsilon_by_accountant(events, DELTA)[accountant]) / 1000.0
 

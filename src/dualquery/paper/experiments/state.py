@@ -1,4 +1,4 @@
-"""Which state of the code made a run: a seed repeats a run only with the code that made it."""
+"""The state of the code that made a run, without which its seed does not repeat it."""
 
 from __future__ import annotations
 

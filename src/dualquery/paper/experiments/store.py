@@ -61,9 +61,10 @@ class Row:
 
 
 class Store:
-    """The rows of one file. Of equal keys the first row counts.
+    """The rows of one file. If several have the same key, the first counts.
 
-    A torn last line, left by a kill, is not read; writing cuts it off, and its run is made again.
+    A kill may leave half a last line. It is not read; writing cuts it off, and its run is made
+    again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -84,7 +85,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Self]:
-        """Rows may be appended meanwhile, by this process alone."""
+        """Within this context rows may be appended, and by this process alone."""
         with self.path.open("a", encoding="utf-8", newline="") as stream:
             if not lock(stream):
                 raise ParameterError(
@@ -102,7 +103,7 @@ class Store:
                 self._stream = None
 
     def append(self, cells: Mapping[str, object]) -> None:
-        """Add a run, on disk before this returns."""
+        """Add a run; it is on disk before this returns."""
         if self._stream is None:
             raise RuntimeError("append within writing()")
         row = Row({name: as_text(cells.get(name, "")) for name in COLUMNS})
@@ -119,17 +120,17 @@ def key_of(cells: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def as_text(value: object) -> str:
-    """A cell; floats keep six digits, so that a key reads back as itself."""
+    """The text of a cell; floats have six digits, so that a key read back equals itself."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def mean(rows: Sequence[Row], column: str) -> float:
-    """The mean of a column; NaN of no rows."""
+    """The mean of a column; NaN if there are no rows."""
     return sum(row.number(column) for row in rows) / len(rows) if rows else float("nan")
 
 
 def fastest(rows: Sequence[Row]) -> float:
-    """The least time: the other runs waited for whatever else the machine was doing."""
+    """The least time, because in the other runs the machine was also doing something else."""
     return min((row.number("seconds") for row in rows), default=float("nan"))
 
 
@@ -156,7 +157,7 @@ def with_queries(rows: Sequence[Row], *counts: int) -> list[Row]:
 
 
 def of_workload(rows: Sequence[Row], *counts: int) -> dict[str, object]:
-    """What selects the rows that `with_queries` gives."""
+    """The cells that select the rows which `with_queries` gives."""
     found = with_queries(rows, *counts)
     return {"queries": found[0]["queries"]} if found else {}
 

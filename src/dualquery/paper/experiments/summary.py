@@ -12,7 +12,7 @@ from dualquery.paper.experiments.store import Row, fastest, mean, where
 GROUP = ("dataset", "bits", "queries", "epsilon", "delta", "series", "accountant")
 
 BAR = "\\|"
-"""A bar within a cell of a Markdown table."""
+"""How a cell of a Markdown table writes a bar."""
 
 LADDER = {
     "paper": "paper",
@@ -21,7 +21,7 @@ LADDER = {
     "refit": "refit",
     "model": "model player",
 }
-"""What the package adds to the paper's algorithm, step by step; the first and last are the ends."""
+"""What the package adds to the paper's algorithm step by step, from the paper's to the model."""
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -81,7 +81,7 @@ def as_json(rows: Sequence[Row], claims: Sequence[Claim]) -> str:
 
 
 def means_table(rows: Sequence[Row]) -> str:
-    """The mean of the runs of each setting; of the times the least."""
+    """The mean of the runs of each setting; of the times, the least."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in GROUP), []).append(row)

@@ -1,1 +1,4 @@
-"""Pages made from the public side of a release."""
+"""`report.html`: the page of a release, made from its public side alone.
+
+`evaluation.page` reuses its charts and its style. Start reading at `render`.
+"""

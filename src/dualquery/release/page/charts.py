@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def percent(share: float) -> str:
-    """A share for people: enough digits to tell small ones from none."""
+    """A share for people, with enough digits to tell a small one from zero."""
     if share == 0.0 or share >= 0.1:
         return f"{100 * share:.1f} %"
     if share >= 0.001:
@@ -22,7 +22,7 @@ def percent(share: float) -> str:
 
 
 def bars(title: str, labels: Sequence[str], values: Sequence[float]) -> str:
-    """A bar a label, as a table: it reads aloud, prints, and needs no script."""
+    """One bar per label, as a table, so that screen readers can read it and no script is needed."""
     widest = max([*values, 1e-12])
     rows = "".join(
         f'<tr><th scope="row">{escape(label)}</th>'
@@ -40,7 +40,15 @@ def heat(
     column_labels: Sequence[str],
     values: Floats,
 ) -> str:
-    """A table of shares, darker where there is more."""
+    """A table of shares; the larger a share, the darker its cell.
+
+    Args:
+        row_name: the attribute down the page.
+        column_name: the attribute across it.
+        row_labels: its codes, in words.
+        column_labels: the codes of the other.
+        values: the shares, one row per row label.
+    """
     strongest = max(float(values.max()), 1e-12)
     head = "".join(f'<th scope="col">{escape(label)}</th>' for label in column_labels)
     body = "".join(
@@ -65,7 +73,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 240, 70, 14, 12, 40
 
 
 class Axes:
-    """A frame with two linear scales; what is drawn into it is kept as SVG text."""
+    """A frame with two linear scales, which keeps what is drawn into it as SVG text."""
 
     def __init__(
         self,
@@ -92,6 +100,14 @@ class Axes:
         self.parts.append(f'<polyline class="{style}" points="{points}"/>')
 
     def dot(self, x: float, y: float, style: str, title: str = "") -> None:
+        """A small circle.
+
+        Args:
+            x: where it is.
+            y: where it is.
+            style: a class of the style sheet.
+            title: what pointing at it shows.
+        """
         told = f"<title>{escape(title)}</title>" if title else ""
         self.parts.append(
             f'<circle class="{style}" cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="3">'
@@ -101,6 +117,16 @@ class Axes:
     def box(
         self, x0: float, x1: float, y0: float, y1: float, style: str, opacity: float = 1.0
     ) -> None:
+        """A filled box.
+
+        Args:
+            x0: its left side.
+            x1: its right side.
+            y0: its lower side.
+            y1: its upper side.
+            style: a class of the style sheet.
+            opacity: from 0 to 1.
+        """
         left, right, top, bottom = self.x(x0), self.x(x1), self.y(y1), self.y(y0)
         self.parts.append(
             f'<rect class="{style}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
@@ -108,7 +134,7 @@ class Axes:
         )
 
     def svg(self, label: str, x_title: str, y_title: str) -> str:
-        """The whole drawing, with ticks; `label` says in words what it shows."""
+        """The whole drawing, with ticks; `label` says in words what the drawing shows."""
         grid = []
         for tick in ticks(*self.vertical):
             y = self.y(tick)
@@ -151,7 +177,7 @@ def _widened(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> str:
-    """(style, words) pairs; the words carry the meaning, the colour only points."""
+    """A legend of (style, words) pairs. The words carry the meaning, not the colour alone."""
     items = "".join(
         f'<li><svg width="22" height="10" aria-hidden="true"><line class="{style}" x1="1" x2="21" '
         f'y1="5" y2="5"/></svg> {escape(words)}</li>'

@@ -1,4 +1,4 @@
-"""The course of the game: what each round achieved. It follows from the draws alone."""
+"""The course of the game: what each round achieved, computed from the draws alone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dualquery.release.page.charts import Axes, legend
 
 
 def course(transcript: Transcript) -> str:
-    """Charts of whatever the rounds' notes hold."""
+    """A chart for each quantity that the notes of the rounds hold."""
     parts = [_satisfaction(transcript), _likelihood(transcript)]
     parts.append(_temperatures(transcript))
     return '<div class="grid-of wide">' + "".join(part for part in parts if part) + "</div>"
 
 
 def _noted(transcript: Transcript, name: str) -> tuple[list[float], list[float]]:
-    """Rounds (from 1) and values of one note, where it is there."""
+    """The rounds that have this note, counted from 1, and its values."""
     pairs = [
         (number, float(one.move.notes[name]))
         for number, one in enumerate(transcript, start=1)
@@ -73,8 +73,8 @@ def _likelihood(transcript: Transcript) -> str:
     axes = _line(rounds, means)
     return _figure(
         "Fit of the model",
-        "The mean log-likelihood of all draws so far under the model, after each round: the "
-        "higher, the better it explains what was drawn.",
+        "The mean log-likelihood of all draws so far under the model, after each round. The "
+        "higher it is, the better the model explains what was drawn.",
         axes.svg("Mean log-likelihood of a draw, by round", "round", "log-likelihood"),
     )
 
@@ -85,8 +85,8 @@ def _temperatures(transcript: Transcript) -> str:
     axes = _line(rounds, values, from_zero=True)
     return _figure(
         "How sharply queries were drawn",
-        "The temperature of each round: the higher, the more the draws go to queries that the "
-        "synthetic data still answers badly, and the more a round costs.",
+        "The temperature of each round. The higher it is, the more the draws go to queries that "
+        "the synthetic data still answers badly, and the more privacy the round costs.",
         axes.svg("Temperature by round", "round", "temperature"),
     )
 

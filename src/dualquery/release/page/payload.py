@@ -17,7 +17,7 @@ from dualquery.release.page.components import Components, most_drawn
 from dualquery.release.published import Published
 
 MOST_BYTES = 4_400_000
-"""What the explorer's data may weigh in the page, which then stays below 5 MB."""
+"""The most bytes of the explorer's data, so that the page stays below 5 MB."""
 
 
 def payload(release: Published, components: Components) -> dict[str, Any]:
@@ -42,9 +42,9 @@ def payload(release: Published, components: Components) -> dict[str, Any]:
 
 
 def _examples(attributes: list[Attribute], drawn: npt.NDArray[np.int64]) -> list[int]:
-    """What the explorer opens with: a condition, and another attribute to show beside it.
+    """What the explorer opens with: the attribute of a condition, and one to show beside it.
 
-    The first attributes, as people expect, unless the draws say nothing about them.
+    They are the first attributes, as people expect, unless no draw named them.
     """
     order = [int(i) for i in np.argsort(-drawn, kind="stable")]
     first = 0 if drawn[0] else order[0]
@@ -54,10 +54,11 @@ def _examples(attributes: list[Attribute], drawn: npt.NDArray[np.int64]) -> list
 
 
 def _uncertainty(release: Published) -> dict[str, Any] | None:
-    """Logarithms of the standard error by the logarithm of an answer's distance from 0 or 1.
+    """The logarithm of the standard error, by the logarithm of an answer's distance from 0 or 1.
 
-    A row for queries of one literal, of two, and of as many as there are rows or more; between
-    the places it is interpolated. None where the release knows none: a page never guesses.
+    There is one row for queries of one literal, one for queries of two, and so on; the last row is
+    for all longer ones. The page interpolates between the places. None if the release knows no
+    standard errors, because a page never guesses.
     """
     errors = release.errors
     if errors is None or not np.all(np.isfinite(errors.scale)):
@@ -67,7 +68,7 @@ def _uncertainty(release: Published) -> dict[str, Any] | None:
 
 
 def _covered(release: Published, components: Components) -> list[int]:
-    """All attributes, or where they would make the page heavy those the draws named most."""
+    """All attributes, or, if the page would get too large, those that the draws named most."""
     positions = range(len(release.schema))
     kept = _within(release, components, positions)
     if len(kept) < len(positions):
@@ -76,7 +77,7 @@ def _covered(release: Published, components: Components) -> list[int]:
 
 
 def _within(release: Published, components: Components, attributes: Iterable[int]) -> list[int]:
-    """The leading attributes that fit: their tables in base64, and their names and values."""
+    """The leading attributes that fit, with their tables in base64 and their names and values."""
     kept, size = [], 0.0
     for position in attributes:
         entry = describe(release.schema.attributes[position])
@@ -89,7 +90,7 @@ def _within(release: Published, components: Components, attributes: Iterable[int
 
 
 def describe(attribute: Attribute) -> str | dict[str, Any]:
-    """An attribute in few bytes: a 0/1 column is its name alone."""
+    """An attribute in few bytes; a 0/1 column is only its name."""
     if attribute.is_binary:
         return attribute.name
     entry: dict[str, Any] = {"name": attribute.name}
@@ -117,7 +118,7 @@ def value_texts(attribute: Attribute) -> list[str]:
 
 
 def code_labels(attribute: Attribute) -> list[str]:
-    """What people read for each code."""
+    """The label of each code, for people."""
     if attribute.is_numeric:
         edges = edge_texts(attribute)
         last = len(edges) - 2
@@ -131,7 +132,7 @@ def code_labels(attribute: Attribute) -> list[str]:
 
 
 def script_json(content: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON without the characters that could end the script element around it."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -22,7 +22,7 @@ from dualquery.release.published import Published
 from dualquery.version import __version__
 
 MOST_ATTRIBUTES = 60
-"""Attributes listed one by one; a wider table is summed up, and searched in the explorer."""
+"""The most attributes that are listed one by one; of a wider table the explorer finds the rest."""
 
 TITLES = {
     "ask": "Ask",
@@ -35,7 +35,7 @@ TITLES = {
 
 
 def render_page(release: Published) -> str:
-    """The page as text: no network, no script but its own, every name and value escaped."""
+    """The page as text. It uses no network, runs only its own scripts, and escapes every name."""
     components = components_of(release)
     sections = {
         "privacy": privacy_section(release.privacy),
@@ -111,7 +111,8 @@ def _navigation() -> str:
 def _schema_section(schema: Schema, public_header: tuple[str, ...]) -> str:
     intro = (
         f"<p>{_declared(public_header)} "
-        "Ranges take their lower end and leave out their upper one, but for the last.</p>"
+        "A range includes its lower end and excludes its upper end, except for the last range, "
+        "which includes both.</p>"
     )
     binary = [a for a in schema.attributes if a.is_binary]
     others = [a for a in schema.attributes if not a.is_binary]
@@ -166,12 +167,12 @@ def _kind(attribute: Attribute) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """A file of the package that goes into the page as it is."""
+    """The text of a file of the package that goes into the page unchanged."""
     text = (resources.files("dualquery.release.page") / "assets" / name).read_text(encoding="utf-8")
     return text.strip()
 
 
 def script_hashes(*names: str) -> str:
-    """The page's own scripts, as its content security policy names them: no other one runs."""
+    """The page's own scripts, as its content security policy names them, so that no other runs."""
     digests = (hashlib.sha256(asset(name).encode()).digest() for name in names)
     return " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)

@@ -1,4 +1,4 @@
-"""The privacy statement and the parameters, for people who never met ε."""
+"""The privacy statement and the parameters, for people who have never heard of ε."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualquery.privacy.statement import PrivacyStatement, figure
 
 ACCOUNTANTS = {
     "pure": "adds up the worst case of every draw; needs no δ",
-    "advanced": "advanced composition, every draw charged like the dearest one (the paper's)",
+    "advanced": "advanced composition, every draw at the highest price (the paper's)",
     "per-round": "the same theorem with every round at its own price",
     "zcdp": "zero-concentrated differential privacy",
     "gaussian": "compares the whole run with one Gaussian measurement",
@@ -23,22 +23,22 @@ PARAMETERS = {
     "player": "who answers the draws: single records, or a fitted model",
     "table_size": "records of the private table, or the public number scores are divided by",
     "epsilon": "the budget that was asked for",
-    "delta": "the budget's δ: what may come on top of e^ε times a chance",
+    "delta": "the budget's δ: what is added to e^ε times the chance",
     "neighbours": "what one person's influence means",
     "accountant": "the theorem that states ε",
     "rounds": "rounds of the game",
-    "samples": "queries drawn in a round",
+    "samples": "queries drawn per round",
     "eta": "learning rate of the query player",
     "queries": "queries of the workload",
-    "oracle": "how records were found that satisfy the draws",
-    "free": "what attributes take that no draw names",
+    "oracle": "how records that satisfy the draws were found",
+    "free": "the value of attributes that no draw names",
     "training": "how the model was fitted to the draws",
-    "seed": "set for experiments only, which are not private",
+    "seed": "set only in experiments, which are not private",
 }
 
 
 def privacy_section(privacy: PrivacyStatement) -> str:
-    """What is promised, in words and in figures."""
+    """The promise, in words and in figures."""
     body = [_promise(privacy)]
     body.extend(f"<p><strong>Warning: {escape(line)}.</strong></p>" for line in privacy.warnings)
     if privacy.private:
@@ -105,14 +105,14 @@ def _meaning(privacy: PrivacyStatement) -> str:
 def _unit(privacy: PrivacyStatement) -> str:
     if privacy.neighbours is Neighbours.REPLACE_ONE:
         return (
-            f"Protected is the content of one record. The number of records, {privacy.rows:,}, is "
-            "public. If a person has several records, the promise holds for each of them; for all "
-            "together it is the weaker one of the table below."
+            f"The promise protects the content of one record. The number of records, "
+            f"{privacy.rows:,}, is public. If a person has several records, the promise holds for "
+            "each of them alone. For all of them together, the weaker one of the table below holds."
         )
     return (
-        "Protected is whether a record is in the table at all. The number of records is not "
-        f"published; scores were divided by the public number {privacy.rows:,}. For exchanging the "
-        "content of a record, which is another promise, the same run costs "
+        "The promise protects whether a record is in the table at all. The number of records is "
+        f"not published; scores were divided by the public number {privacy.rows:,}. For replacing "
+        "the content of a record, which is another promise, the same run costs "
         f"ε = {figure(privacy.replacement[privacy.accountant])}."
     )
 
@@ -122,7 +122,7 @@ GROUP_COSTS = {
     "zcdp": ("ρ", "g²·ρ"),
     "gaussian": ("μ", "g·μ"),
 }
-"""What grows how with the number g of records, by accountant."""
+"""By accountant, the figure that grows with the number g of records, and how it grows."""
 
 
 def _groups(privacy: PrivacyStatement) -> str:
@@ -190,13 +190,13 @@ def _by_accountant(privacy: PrivacyStatement) -> str:
 
 
 def parameter_table(parameters: dict[str, Any]) -> str:
-    """Every parameter, with what it means where that is known."""
+    """Every parameter that applies, with its meaning."""
     rows = "".join(
         f'<tr><th scope="row"><code>{escape(str(name))}</code></th>'
         f"<td>{escape(_shown(value, str(name)))}</td>"
         f'<td class="muted">{escape(PARAMETERS.get(str(name), ""))}</td></tr>'
         for name, value in parameters.items()
-        if value is not None or name == "seed"  # what does not apply is left out
+        if value is not None or name == "seed"  # a parameter that does not apply is left out
     )
     return (
         '<table class="plain"><thead><tr><th scope="col">name</th><th scope="col">value</th>'
