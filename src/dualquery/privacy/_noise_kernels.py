@@ -11,13 +11,14 @@ Python integers and fractions are in the tests.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from dualquery.base.compile import njit
 
-Array = Any
+Words = NDArray[np.uint64]
+Digits = NDArray[np.int64]
+Integer = int | np.int64
 
 SPENT = 1 << 62
 """The position that says that the buffer has ended; every later read says so again."""
@@ -30,7 +31,7 @@ _HALF = np.uint64(32)
 
 
 @njit(inline="always")
-def _take(words: Array, at: int, bits: int) -> Any:
+def _take(words: Words, at: int, bits: int) -> tuple[Integer, int]:
     """The next `bits` bits, at most 63, as an integer, and the position after them."""
     if at + bits > 64 * words.size:
         return 0, SPENT
@@ -43,7 +44,7 @@ def _take(words: Array, at: int, bits: int) -> Any:
 
 
 @njit(inline="always")
-def _below(words: Array, at: int, bound: int, bits: int) -> Any:
+def _below(words: Words, at: int, bound: int, bits: int) -> tuple[Integer, int]:
     """A uniform integer below `bound`, which has 2^{bits−1} < bound ≤ 2^bits; at 1, no bits."""
     if bits == 0:
         return 0, at
@@ -63,14 +64,14 @@ def _length(bound: int) -> int:
 
 
 @njit()
-def _one_in(words: Array, at: int, bound: int) -> Any:
+def _one_in(words: Words, at: int, bound: int) -> tuple[bool, int]:
     """True with probability 1/bound."""
     value, at = _below(words, at, bound, _length(bound))
     return value == 0 and at < SPENT, at
 
 
 @njit()
-def _exp_half(words: Array, at: int) -> Any:
+def _exp_half(words: Words, at: int) -> tuple[bool, int]:
     """True with probability exp(−1/2): an even number of successes of chance 1/2, 1/4, 1/6, …"""
     n = 1
     going, at = _one_in(words, at, 2)
@@ -81,7 +82,9 @@ def _exp_half(words: Array, at: int) -> Any:
 
 
 @njit()
-def _smaller(words: Array, at: int, digits: Array, depth: int, width: int) -> Any:
+def _smaller(
+    words: Words, at: int, digits: Digits, depth: int, width: int
+) -> tuple[bool, int, int]:
     """Whether a fresh uniform number is below x; reveals digits of x as they are needed."""
     place = 0
     while True:
@@ -95,7 +98,9 @@ def _smaller(words: Array, at: int, digits: Array, depth: int, width: int) -> An
 
 
 @njit()
-def _accept(words: Array, at: int, digits: Array, depth: int, width: int, whole: int) -> Any:
+def _accept(
+    words: Words, at: int, digits: Digits, depth: int, width: int, whole: int
+) -> tuple[bool, int, int]:
     """True with probability exp(−x·(2k + x)/(2k + 2)), k the whole part."""
     n = 1
     while True:
@@ -118,7 +123,7 @@ def _accept(words: Array, at: int, digits: Array, depth: int, width: int, whole:
 
 
 @njit()
-def _normal(words: Array, at: int, digits: Array, width: int) -> Any:
+def _normal(words: Words, at: int, digits: Digits, width: int) -> tuple[int, int, int]:
     """The whole part of |N|, the position, and how many digits of its fraction are known."""
     while True:
         whole = 0
@@ -146,7 +151,7 @@ def _normal(words: Array, at: int, digits: Array, width: int) -> Any:
 
 
 @njit(inline="always")
-def _product(a: Any, b: Any) -> Any:
+def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The high and the low word of a·b."""
     a_high, a_low = a >> _HALF, a & _LOW
     b_high, b_low = b >> _HALF, b & _LOW
@@ -158,9 +163,9 @@ def _product(a: Any, b: Any) -> Any:
 
 @njit()
 def _round(
-    words: Array, at: int, digits: Array, depth: int, width: int, whole: int,
-    mantissa: Any, shift: int,
-) -> Any:  # fmt: skip
+    words: Words, at: int, digits: Digits, depth: int, width: int, whole: int,
+    mantissa: np.uint64, shift: int,
+) -> tuple[Integer, int]:  # fmt: skip
     """⌊σ·(k + x) + ½⌋ for σ = mantissa·2^{−shift}; reveals digits of x until it is decided.
 
     With the leading bits of x known, σ·(k + x) + ½ lies in [A, A + reach)·2^{−shift−64}, where A
@@ -216,12 +221,23 @@ def _round(
 
 @njit(nogil=True, cache=True)
 def rounded_gaussian(
-    words: Array, at: int, digits: Array, width: int, mantissa: Any, shift: int,
-    out: Array, done: int,
-) -> Any:  # fmt: skip
-    """Fills `out` from `done` on; returns how far it came, and where the unfinished value began.
+    words: Words, at: int, digits: Digits, width: int, mantissa: np.uint64, shift: int,
+    out: NDArray[np.int64], done: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Fill `out` from place `done` on, as far as the buffer lasts.
 
-    `digits` has room for as many digits as the buffer holds.
+    Args:
+        words: the buffer of random bits.
+        at: the position of the first unused bit.
+        digits: room for as many digits as the buffer holds.
+        width: bits per digit.
+        mantissa: σ = mantissa·2^{−shift}.
+        shift: see `mantissa`.
+        out: where the values are written.
+        done: how many values are there already.
+
+    Returns:
+        How many values are there now, and the position where the unfinished value began.
     """
     while done < out.size:
         start = at
@@ -236,7 +252,9 @@ def rounded_gaussian(
 
 
 @njit()
-def _exp_minus(words: Array, at: int, numerator: int, denominator: int, bits: int) -> Any:
+def _exp_minus(
+    words: Words, at: int, numerator: Integer, denominator: int, bits: int
+) -> tuple[bool, int]:
     """True with probability exp(−numerator/denominator), for a fraction in [0, 1]."""
     n = 1
     while True:
@@ -252,7 +270,7 @@ def _exp_minus(words: Array, at: int, numerator: int, denominator: int, bits: in
 
 
 @njit()
-def _exp_one(words: Array, at: int) -> Any:
+def _exp_one(words: Words, at: int) -> tuple[bool, int]:
     """True with probability exp(−1): an even number of successes of chance 1, 1/2, 1/3, …"""
     n = 2
     going, at = _one_in(words, at, n)
@@ -264,8 +282,8 @@ def _exp_one(words: Array, at: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def discrete_laplace(
-    words: Array, at: int, numerator: int, denominator: int, out: Array, done: int
-) -> Any:
+    words: Words, at: int, numerator: int, denominator: int, out: NDArray[np.int64], done: int
+) -> tuple[int, int]:
     """Like `rounded_gaussian`, for the scale b = numerator/denominator."""
     bits = _length(numerator)
     while done < out.size:
