@@ -78,9 +78,9 @@ def files(tmp_path_factory: pytest.TempPathFactory):
     )
     table = pa.table(
         {
-            "sex": random.choice(["Female", "Male"], 500),
-            "age": random.integers(0, 120, 500),
-            "smoker": random.integers(0, 2, 500),
+            "sex": random.choice(["Female", "Male"], 4000),
+            "age": random.integers(0, 120, 4000),
+            "smoker": random.integers(0, 2, 4000),
         }
     )
     schema.save(folder / "schema.toml")
@@ -89,11 +89,13 @@ def files(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_the_release_walks_this_way(files, monkeypatch, called: Called) -> None:
-    command(
-        monkeypatch, "release", files / "patients.csv", "--schema", files / "schema.toml",
-        "--epsilon", 1, "--delta", 1e-6, "--queries", 50, "--rounds", 4, "--out", files / "out",
-        "--player", "model", "--quiet",
-    )  # fmt: skip
+    """Once with draws alone and once with tables: the walk shows one step of each."""
+    for name, more in (("out", ("--rounds", 4)), ("measured", ())):
+        command(
+            monkeypatch, "release", files / "patients.csv", "--schema", files / "schema.toml",
+            "--epsilon", 1, "--delta", 1e-6, "--queries", 50, *more, "--out", files / name,
+            "--player", "model", "--quiet",
+        )  # fmt: skip
     assert [name for name in RELEASED if code_of(name) not in called.codes] == []
 
 

@@ -104,7 +104,7 @@ def test_rows_of_the_model_answer_like_the_model() -> None:
     made = dq.DualQuery(epsilon=1.0, delta=1e-5, queries=20_000, seed=1, errors=False).fit(
         table, schema=schema
     )
-    own = evaluate(made, table).errors.max_error
+    own = evaluate(made, table).distance.max_error
     rows = made.sample_codes(20_000, np.random.default_rng(0))
     assert (rows < schema.sizes).all()
     from dualquery.rows.opening import open_table

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.model import measured as module
-from dualquery.model.measured import Measured, Measurement
+from dualquery.model.measured import Measured
 from dualquery.model.stack import Stack
+from dualquery.privacy.events import Noise
+from dualquery.privacy.measuring import Measurement
 from dualquery.workloads.marginals import Groups, Marginals
 
 SIZES = (3, 2, 4, 2, 5)
@@ -27,34 +29,40 @@ def measurement(seed: int, groups: Groups, attributes: list[tuple[int, ...]]) ->
     random = np.random.default_rng(seed)
     marginals = Marginals(groups, np.array(attributes, dtype=np.int32))
     counts = random.integers(-20, 200, marginals.cells)
-    return Measurement(marginals, counts, float(random.uniform(0.5, 4.0)))
+    return Measurement(marginals, Noise.GAUSSIAN, float(random.uniform(0.7, 2.0)), counts)
 
 
 def twin(stack: Stack, one: Measurement, total: float, tables, weights) -> float:
     """The value from the definition, one cell at a time, in double precision."""
     value = 0.0
+    own = one.marginals.groups is stack.groups
     for t, attributes in enumerate(one.marginals.attributes.tolist()):
         cells = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
-        for number, cell in enumerate(np.ndindex(*one.marginals.shapes[t])):
+        if own:
+            counted = [
+                (cell, cells[i], 1) for i, cell in enumerate(np.ndindex(*one.marginals.shapes[t]))
+            ]
+        else:  # a one-way table of codes: groups add them up, and their noise
+            group = stack.groups.of_attribute(attributes[0])
+            counted = [
+                ((g,), cells[group == g].sum(), int((group == g).sum())) for g in np.unique(group)
+            ]
+        for cell, count, members in counted:
             share = 0.0
             for k, weight in enumerate(weights):
                 product = float(weight)
-                for attribute, group in zip(attributes, cell, strict=True):
-                    position = stack.positions(attribute)
-                    part = tables[stack.start[position] : stack.start[position + 1], k]
-                    held = one.marginals.groups.of_attribute(attribute) == group
-                    product *= float(part[held].astype(float).sum())
+                for attribute, g in zip(attributes, cell, strict=True):
+                    product *= float(tables[stack.start[stack.positions(attribute)] + g, k])
                 share += product
-            value -= (cells[number] - total * share) ** 2 / (2.0 * one.variance)
+            value -= (count - total * share) ** 2 / (2.0 * members * one.variance)
     return value
 
 
 def random_point(seed: int, stack: Stack, components: int):
     random = np.random.default_rng(seed)
-    tables = np.concatenate([random.dirichlet(np.ones(s), components).T for s in SIZES])
-    return tables[stack.codes].astype(np.float32), random.dirichlet(np.ones(components)).astype(
-        np.float32
-    )
+    sizes = np.diff(stack.start)
+    tables = np.concatenate([random.dirichlet(np.ones(s), components).T for s in sizes])
+    return tables.astype(np.float32), random.dirichlet(np.ones(components)).astype(np.float32)
 
 
 @settings(max_examples=40)
@@ -66,6 +74,7 @@ def random_point(seed: int, stack: Stack, components: int):
                 st.permutations(range(5)).map(lambda order: tuple(order[:arity])),
                 min_size=1,
                 max_size=4,
+                unique_by=lambda attributes: frozenset(attributes),
             )
         ),
         min_size=1,
@@ -82,11 +91,12 @@ def test_value_and_slopes_follow_the_definition(
     coarse = groups.merged(4, np.array([1, 0, 0, 1, 2], np.int32)).merged(
         2, np.array([0, 0, 1, 0], np.int32)
     )
+    own = coarse if grouped else groups
     measurements = [
-        measurement(seed + i, coarse if grouped and i % 2 else groups, tables)
+        measurement(seed + i, groups if len(tables[0]) == 1 and i % 2 else own, tables)
         for i, tables in enumerate(batches)
     ]
-    stack = Stack.of(declared, range(5))
+    stack = Stack(declared, np.arange(5), own)
     tables, weights = random_point(seed, stack, 3)
     before, module.DENSE = module.DENSE, 0.0 if dense else 2.0
     try:
@@ -123,3 +133,17 @@ def _moved(array, place, by: float):
 
 def _difference(function) -> float:
     return (function(1e-4) - function(-1e-4)) / 2e-4
+
+
+def test_groups_expand_into_their_codes() -> None:
+    declared = schema()
+    groups = Groups.single(declared).merged(4, np.array([1, 0, 0, 1, 2], np.int32))
+    within = np.ones(sum(SIZES))
+    within[-5:] = [0.25, 0.5, 0.5, 0.75, 1.0]
+    stack = Stack(declared, np.array([2, 4]), groups, within)
+    assert stack.rows == 4 + 3
+    tables = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.3, 0.2])[:, None]
+    expanded = stack.expand(tables)[:, 0]
+    np.testing.assert_allclose(expanded[:4], [0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(expanded[4:], [0.075, 0.25, 0.25, 0.225, 0.2])
+    assert stack.codes.tolist() == [5, 6, 7, 8, 11, 12, 13, 14, 15]

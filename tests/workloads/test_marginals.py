@@ -27,7 +27,8 @@ def grouped_marginals(draw: st.DrawFn) -> tuple[Schema, Marginals]:
         groups = groups.merged(attribute, np.unique(raw, return_inverse=True)[1].astype(np.int32))
     arity = draw(st.integers(1, min(3, len(sizes))))
     count = draw(st.integers(1, 4))
-    chosen = [draw(st.permutations(range(len(sizes))))[:arity] for _ in range(count)]
+    orders = st.permutations(range(len(sizes))).map(lambda order: tuple(order[:arity]))
+    chosen = draw(st.lists(orders, min_size=1, max_size=count, unique_by=lambda t: frozenset(t)))
     return schema, Marginals(groups, np.array(chosen, dtype=np.int32))
 
 
@@ -74,5 +75,7 @@ def test_a_marginal_needs_different_attributes() -> None:
     groups = Groups.single(Schema((Attribute.binary("a"), Attribute.binary("b"))))
     with pytest.raises(ParameterError, match="different attributes"):
         Marginals(groups, np.array([[1, 0], [1, 1]], np.int32))
+    with pytest.raises(ParameterError, match="listed twice"):
+        Marginals(groups, np.array([[1, 0], [0, 1]], np.int32))
     with pytest.raises(ParameterError, match="a row of attributes"):
         Marginals(groups, np.array([0, 1], np.int32))

@@ -26,6 +26,13 @@ def release(
         Path | None, typer.Option(help="A file of queries, one per line, instead of random ones.")
     ] = None,
     player: options.Player = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Measure whole marginals where they are affordable, or leave it to the draws.",
+        ),
+    ] = True,
     refit: Annotated[
         bool, typer.Option("--refit/--no-refit", help="Fit a model to the draws at the end.")
     ] = True,
@@ -94,6 +101,7 @@ def release(
         seed=seed,
         player=player,
         refit=refit,
+        measure=measure,
         errors=errors,
         rounds=rounds,
         samples=samples,

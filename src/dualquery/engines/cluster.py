@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from dualquery.base.errors import EngineError, first_line
 from dualquery.base.threads import thread_count
+from dualquery.domain.schema import Schema
 from dualquery.engines.held import Answer, Birth, News, Question, Record, forget, step
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import (
@@ -43,6 +44,7 @@ from dualquery.rows.table import Table
 from dualquery.version import __version__
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
+from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.workload import Workload
 
 ATTEMPTS = 6
@@ -147,6 +149,12 @@ class DaskEngine:
 
         return _persistently(attempt).open()
 
+    def tabulate(
+        self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
+    ) -> npt.NDArray[np.int64]:
+        # Cells are counted where the rows are, as the conjunctions that they are.
+        return self.count(table, marginals.queries(schema), out_of_domain).counts
+
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         shards = RemoteShards(self._client, self._run, actions, answers, reference)
         return RemoteQueryPlayer(answers, reference, shards)
@@ -192,10 +200,16 @@ class RemoteQueryPlayer(QueryPlayer):
         self._shards = shards
 
     def draw(
-        self, temperature: float, played: Strategy, samples: int, source: RandomSource
+        self,
+        temperature: float,
+        played: Strategy,
+        samples: int,
+        source: RandomSource,
+        *,
+        reference: int | None = None,
     ) -> Draws:
         """As in `QueryPlayer`, except that `played` may also be the records so far."""
-        self._shards.news(temperature, played)
+        self._shards.news(temperature, played, reference)
         return draw(self._shards, samples, source)
 
 
@@ -220,6 +234,7 @@ class RemoteShards:
         shards = max(1, min(len(homes), len(workload)))
         self._cuts = [len(workload) * i // shards for i in range(shards + 1)]
         self._homes = homes[:shards]
+        self._divisor: int | None = None
         self._number = -1
         self._temperature = 0.0
         self._played: Strategy = ()
@@ -231,8 +246,9 @@ class RemoteShards:
     def queries(self) -> int:
         return len(self._workload)
 
-    def news(self, temperature: float, played: Strategy) -> None:
-        """Begin a round at this temperature, against these answers."""
+    def news(self, temperature: float, played: Strategy, reference: int | None = None) -> None:
+        """Begin a round at this temperature, against these answers, with this divisor."""
+        self._divisor = reference
         self._told = len(self._played) if isinstance(self._played, tuple) else 0
         self._number += 1
         self._temperature, self._played, self._largest = temperature, played, None
@@ -271,7 +287,7 @@ class RemoteShards:
         if isinstance(self._played, tuple):
             return News(self._number, self._temperature, first, self._played[first:])
         part = self._played[self._cuts[i] : self._cuts[i + 1]]
-        return News(self._number, self._temperature, answers=part)
+        return News(self._number, self._temperature, answers=part, reference=self._divisor)
 
     def _birth(self, i: int) -> Private[Birth]:
         part = np.arange(self._cuts[i], self._cuts[i + 1])

@@ -6,14 +6,19 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from dualquery.base.checks import one_of
 from dualquery.base.errors import ParameterError, UnavailableError
+from dualquery.domain.schema import Schema
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Table
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
+from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.workload import Workload
 
 NAMES = ("local", "dask")
@@ -26,6 +31,12 @@ class Engine(Protocol):
 
     def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
         """Exact counts of the workload over the table."""
+        ...
+
+    def tabulate(
+        self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
+    ) -> npt.NDArray[np.int64]:
+        """Exact counts of all cells of some marginals over the table, laid end to end."""
         ...
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:

@@ -32,6 +32,7 @@ class News:
     first: int = 0
     records: tuple[Record, ...] = ()
     answers: npt.NDArray[np.float64] | None = None
+    reference: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +103,7 @@ class HeldShard:
             answers,
             news.temperature,
             size=self.birth.size,
-            reference=self.birth.reference,
+            reference=self.birth.reference if news.reference is None else news.reference,
         )
         self.round = news.number
         return self.shard.largest()

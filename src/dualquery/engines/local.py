@@ -5,13 +5,20 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.schema import Schema
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.rows.counting import count_rows
+from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Table
+from dualquery.rows.tabulation import tabulate
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
+from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.workload import Workload
 
 State = TypeVar("State")
@@ -20,8 +27,24 @@ State = TypeVar("State")
 class LocalEngine:
     """The engine that is used unless another is chosen: it needs nothing but this process."""
 
+    def __init__(self) -> None:
+        # Tables are measured several times over: their codes are kept once they were read.
+        self._encoded: tuple[Table, EncodedRows] | None = None
+
     def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
         return count_rows(table, workload, out_of_domain)
+
+    def tabulate(
+        self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
+    ) -> npt.NDArray[np.int64]:
+        attributes = np.unique(marginals.attributes).tolist()
+        kept = self._encoded
+        if kept is None or kept[0] is not table or not set(attributes) <= set(kept[1].columns):
+            self._encoded = kept = (
+                table,
+                EncodedRows.read(table, schema, attributes, out_of_domain),
+            )
+        return tabulate(kept[1], marginals)
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         return QueryPlayer(answers, reference, offsets=actions.offsets)

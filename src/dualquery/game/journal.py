@@ -38,7 +38,8 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
 from dualquery.base.files import lock, sync_directory, write_all, write_durable
-from dualquery.game.transcript import Move
+from dualquery.game.transcript import Move, Released
+from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.sampler import Draws
 
 _FORMAT = 2
@@ -69,7 +70,12 @@ class NoJournal:
     def move(self, number: int) -> Move | None:
         return None
 
+    def released(self, number: int) -> Released | None:
+        return None
+
     def write_draws(self, number: int, draws: Draws) -> None: ...
+
+    def write_released(self, number: int, released: Released) -> None: ...
 
     def write_move(self, number: int, move: Move) -> None: ...
 
@@ -96,6 +102,7 @@ class Journal:
         self._handle = handle
         self._chain = hashlib.blake2b(_HEAD + identity.encode(), digest_size=_DIGEST).digest()
         self._draws: list[Draws] = []
+        self._measurements: dict[int, Measurement] = {}
         self._moves: list[Move] = []
         self._digests: list[str] = []
 
@@ -182,11 +189,24 @@ class Journal:
     def move(self, number: int) -> Move | None:
         return self._moves[number] if number < len(self._moves) else None
 
+    def released(self, number: int) -> Released | None:
+        """What a round released: draws, or measured tables."""
+        draws = self.draws(number)
+        return None if draws is None else Released(draws, self._measurements.get(number))
+
     def write_draws(self, number: int, draws: Draws) -> None:
         """Keep the draws of the next round; when this returns they may be used."""
+        self.write_released(number, Released(draws))
+
+    def write_released(self, number: int, released: Released) -> None:
+        """Keep what the next round released; when this returns it may be used."""
+        draws, measurement = released.draws, released.measurement
         self._expect(_DRAWS, number)
-        self._write(_DRAWS, number, {"queries": draws.queries, "negated": draws.negated})
+        more = {} if measurement is None else measurement.to_arrays()
+        self._write(_DRAWS, number, {"queries": draws.queries, "negated": draws.negated, **more})
         self._draws.append(draws)
+        if measurement is not None:
+            self._measurements[number] = measurement
         self._digests.append(self._chain.hex())
         _append(self.directory / _USED, b".")
         self.told(self.rounds_drawn, self._digests[-1])
@@ -256,6 +276,8 @@ class Journal:
                 self._chain = chain
                 end += _FIELDS.size + _DIGEST + len(body)
                 if kind == _DRAWS:
+                    if "attributes" in arrays:
+                        self._measurements[number] = Measurement.from_arrays(arrays)
                     self._draws.append(Draws(arrays["queries"], arrays["negated"]))
                     self._digests.append(chain.hex())
                 else:

@@ -26,7 +26,19 @@ class Drawer(Protocol):
         played: npt.NDArray[np.float64],
         samples: int,
         source: RandomSource,
-    ) -> Draws: ...
+        *,
+        reference: int | None = None,
+    ) -> Draws:
+        """Draw against the answers `played`.
+
+        Args:
+            temperature: β ≥ 0.
+            played: the data player's answers.
+            samples: how many draws.
+            source: where random words come from.
+            reference: what scores are divided by, if not by the usual number.
+        """
+        ...
 
 
 Observer = Callable[[int, int], None]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
+from dualquery.game.tables_plan import Kind, TablesPlan
 from dualquery.model.schedule import extent
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.calibration import (
@@ -84,9 +85,26 @@ class Plan:
     rounds: int
     samples: int
     eta: float
+    tables: TablesPlan | None = None
+    """Where tables are measured: the steps, of which some are rounds of draws."""
+
+    @classmethod
+    def of_tables(cls, tables: TablesPlan) -> Plan:
+        """A plan that measures tables; `eta` is the temperature of its draws."""
+        return cls(
+            tables.budget,
+            Player.MODEL,
+            len(tables.steps),
+            tables.draws,
+            tables.temperature,
+            tables,
+        )
 
     @property
     def temperatures(self) -> Temperatures:
+        if self.tables is not None:
+            drawn = [self.eta if step.kind is Kind.DRAWS else 0.0 for step in self.tables.steps]
+            return np.array(drawn)
         return temperatures_of(self.player, self.eta, self.rounds)
 
     @property
@@ -96,6 +114,8 @@ class Plan:
     @property
     def events(self) -> Events:
         """What the run will release, for the accountants."""
+        if self.tables is not None:
+            return self.tables.events
         return self.budget.events(self.temperatures, self.draws)
 
     @property

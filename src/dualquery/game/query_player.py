@@ -43,6 +43,8 @@ class QueryPlayer:
         played: npt.NDArray[np.float64],
         samples: int,
         source: RandomSource,
+        *,
+        reference: int | None = None,
     ) -> Draws:
         """`samples` independent (query, sign) pairs against the answers `played`."""
         self._shard.score(
@@ -50,6 +52,6 @@ class QueryPlayer:
             played,
             temperature,
             size=self._answers.rows,
-            reference=self._reference,
+            reference=self._reference if reference is None else reference,
         )
         return draw(self._shard, samples, source)

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.privacy.events import Events
+from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sampler import Draws
 
 
@@ -32,12 +35,29 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False)
+class Released:
+    """What one round released: draws, or measured tables."""
+
+    draws: Draws
+    measurement: Measurement | None = None
+
+    @classmethod
+    def measured(cls, measurement: Measurement) -> Released:
+        """Tables alone."""
+        return cls(Draws(np.zeros(0, np.int64), np.zeros(0, np.bool_)), measurement)
+
+
+@dataclass(frozen=True, eq=False)
 class Round:
-    """One round: the temperature, the draws, and the answer to them."""
+    """One round: the temperature, what was released, and the answer to it.
+
+    A round in which tables were measured has no draws; its temperature is 0.
+    """
 
     temperature: float
     draws: Draws
     move: Move
+    measurement: Measurement | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +79,27 @@ class Transcript:
     @property
     def draw_counts(self) -> npt.NDArray[np.int64]:
         return np.array([len(one.draws) for one in self.rounds], dtype=np.int64)
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The measured tables, in order."""
+        return tuple(one.measurement for one in self.rounds if one.measurement is not None)
+
+    def events(self, rows: int, neighbours: Neighbours) -> Events:
+        """What was released, as accountants read it, in order.
+
+        Args:
+            rows: the public number of rows, or the public reference size.
+            neighbours: the unit of privacy.
+        """
+        found = Events.of_measurements()
+        for one in self.rounds:
+            if one.measurement is not None:
+                found = found.then(Events.of_measurements(one.measurement.event(neighbours)))
+            else:
+                drawn = Events.of([one.temperature], [len(one.draws)], rows, neighbours)
+                found = found.then(drawn)
+        return found
 
     def stacked(self, name: str) -> npt.NDArray[Any] | None:
         """One array of the moves, a row a round, where every move has it."""
@@ -83,6 +124,11 @@ class Transcript:
             stacked = self.stacked(name)
             if stacked is not None:
                 arrays[f"move_{name}"] = stacked
+        for number, one in enumerate(self.rounds):
+            if one.measurement is not None:
+                measured = one.measurement.to_arrays()
+                arrays |= {f"measured_{number}_{name}": a for name, a in measured.items()}
+                arrays |= {f"played_{number}_{name}": a for name, a in one.move.arrays.items()}
         return arrays
 
     @classmethod
@@ -91,19 +137,27 @@ class Transcript:
     ) -> Transcript:
         """The inverse of `to_arrays`, with the notes of each round."""
         ends = np.cumsum(arrays["draw_counts"])
-        moves = {
-            name.removeprefix("move_"): array
-            for name, array in arrays.items()
-            if name.startswith("move_")
-        }
+        moves = _with_prefix(arrays, "move_")
         rounds = []
         for index, (end, count) in enumerate(zip(ends, arrays["draw_counts"], strict=True)):
             part = slice(end - count, end)
+            measured = _with_prefix(arrays, f"measured_{index}_")
+            played = _with_prefix(arrays, f"played_{index}_")
             rounds.append(
                 Round(
                     float(arrays["temperatures"][index]),
                     Draws(arrays["queries"][part], arrays["negated"][part]),
-                    Move({name: array[index] for name, array in moves.items()}, notes[index]),
+                    Move({name: a[index] for name, a in moves.items()} | played, notes[index]),
+                    Measurement.from_arrays(measured) if measured else None,
                 )
             )
         return cls(tuple(rounds))
+
+
+def _with_prefix(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays whose names begin so, without that beginning."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }

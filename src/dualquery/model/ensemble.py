@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from dualquery.base.threads import over_ranges
 from dualquery.domain.free import Free
@@ -46,7 +47,9 @@ def climbed(
             done.append(number)
             observer(len(done), len(members))
 
-    over_ranges(task, len(members), grain=1)
+    # Members share out the cores; a matrix product that woke threads of its own would only spin.
+    with threadpool_limits(1, user_api="blas"):
+        over_ranges(task, len(members), grain=1)
     return tuple(found)
 
 

@@ -34,13 +34,18 @@ class ErrorTable:
     @classmethod
     def of(cls, workload: Workload, answers: Floats, truth: Floats) -> ErrorTable:
         """Tabulate the errors of `answers`; classes are formed by the answers, as in use."""
+        return cls.of_squares(workload, answers, (answers - truth) ** 2)
+
+    @classmethod
+    def of_squares(cls, workload: Workload, answers: Floats, squares: Floats) -> ErrorTable:
+        """Tabulate squared errors by class: the root of their mean."""
         literals, level = _classes(workload, answers)
         scale = np.full((MOST_LITERALS, len(LEVELS) - 1), np.nan)
         for k in range(MOST_LITERALS):
             for j in range(len(LEVELS) - 1):
-                errors = (answers - truth)[(literals == k) & (level == j)]
-                if len(errors) >= FEWEST:
-                    scale[k, j] = np.sqrt(np.mean(errors**2))
+                found = squares[(literals == k) & (level == j)]
+                if len(found) >= FEWEST:
+                    scale[k, j] = np.sqrt(np.mean(found))
         return cls(_filled(scale))
 
     def of_answers(self, workload: Workload, answers: Floats) -> Floats:

@@ -149,7 +149,7 @@ class Ascent:
         shares = np.exp(logits - top)
         shares /= np.repeat(np.add.reduceat(shares, start[:-1]), sizes, axis=0)
         tables = np.repeat(free.shares(schema)[:, None], parameters.components, axis=1)
-        tables[self.stack.codes] = shares
+        tables[self.stack.codes] = self.stack.expand(shares)
         return Mixture(schema, parameters.weights, tables)
 
 

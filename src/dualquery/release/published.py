@@ -132,11 +132,12 @@ class Published:
 
     @cached_property
     def times_drawn(self) -> npt.NDArray[np.int64]:
-        """Per attribute, how often a drawn query named it."""
+        """Per attribute, how often a drawn query or a measured table named it."""
         drawn = np.concatenate([one.draws.queries for one in self.transcript])
         workload = self.actions.queries.take(np.asarray(drawn, dtype=np.int64))
-        named = workload.literals.attribute[workload.terms >> 1]
-        return np.bincount(named, minlength=len(self.schema))
+        named = [workload.literals.attribute[workload.terms >> 1]]
+        named += [one.marginals.attributes.reshape(-1) for one in self.transcript.measurements]
+        return np.bincount(np.concatenate(named), minlength=len(self.schema))
 
     def answers(
         self, workload: Workload | None = None, *, unknown: str = "refuse"

@@ -8,8 +8,12 @@ from dataclasses import replace
 from dualquery.base.checks import whole
 from dualquery.domain.free import Free
 from dualquery.game.fitting import fit_transcript
-from dualquery.game.rehearsal import rehearse
+from dualquery.game.rehearsal import rehearse, rehearse_tables
+from dualquery.game.tables_plan import TablesPlan
+from dualquery.game.tables_player import TablesPlayer
 from dualquery.model.schedule import Schedule
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.release.release import Release
 
 Progress = Callable[[str, int, int], None]
@@ -34,12 +38,18 @@ def refitted(
         steps: training steps after the last round; 0 takes the model as the game left it.
         errors: whether to rehearse; if not, answers have no standard errors.
     """
+    if components is not None:
+        components = whole("components", components)
+    if steps is not None:
+        steps = whole("steps", steps, least=0)
+    if release.parameters.get("tables") is not None:
+        return _refitted_to_tables(release, progress, components, steps, errors)
     played = Schedule(**release.parameters["training"])
     wanted = played
     if components is not None:
         wanted = replace(wanted, components=components)
     if steps is not None:
-        wanted = replace(wanted, final_steps=whole("steps", steps, least=0))
+        wanted = replace(wanted, final_steps=steps)
     model = fit_transcript(
         release.actions,
         release.transcript,
@@ -59,3 +69,30 @@ def refitted(
         lambda done, total: progress("rehearsing for standard errors", done, total),
     )
     return release.with_model(model, table)
+
+
+def _refitted_to_tables(
+    release: Release, progress: Progress, components: int | None, steps: int | None, errors: bool
+) -> Release:
+    """The same for a release of measured tables: the last fits, unless others are asked for."""
+    parameters = release.parameters
+    budget = Budget(
+        parameters["epsilon"],
+        parameters["delta"],
+        parameters["table_size"],
+        Neighbours.parse(parameters["neighbours"]),
+        parameters["accountant"],
+    )
+    plan = TablesPlan.from_dict(budget, parameters["tables"])
+    if components is not None:
+        plan = replace(plan, components=components)
+    player = TablesPlayer(release.workload, plan)
+    known = player.recall(release.transcript)
+    if components is not None or steps:
+        progress("fitting the model", 0, 0)
+        known = player.fitted_anew(known, steps or plan.first_steps + plan.last_steps)
+    model = player.model(known, Free(parameters["free"]))
+    if not errors:
+        return release.with_model(model, None)
+    progress("rehearsing for standard errors", 0, 0)
+    return release.with_model(model, rehearse_tables(player, known))

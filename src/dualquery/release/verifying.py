@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
 from dualquery.game.transcript import Transcript
-from dualquery.privacy.events import Events
 from dualquery.privacy.statement import PrivacyStatement
 
 MOST_JSON = 1 << 28
@@ -136,7 +135,7 @@ def check_statement(
     if stated.private != (parameters["seed"] is None) or stamp != stated.stamp:
         raise ReleaseError("its stamp does not fit its seed")
     again = PrivacyStatement.of(
-        Events.of(transcript.temperatures, transcript.draw_counts, stated.rows, stated.neighbours),
+        transcript.events(stated.rows, stated.neighbours),
         delta=stated.delta,
         rows=stated.rows,
         neighbours=stated.neighbours,

@@ -93,6 +93,8 @@ class Marginals:
             raise ParameterError(
                 "a marginal names an attribute twice; expected different attributes"
             )
+        if len(np.unique(ordered, axis=0)) < len(ordered):
+            raise ParameterError("a marginal is listed twice; expected each once")
 
     def __len__(self) -> int:
         return len(self.attributes)

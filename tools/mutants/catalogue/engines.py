@@ -9,9 +9,9 @@ _RANGE = "tests/engines/test_ranges.py::test_a_round_moves_by_its_range_and_no_m
 MUTANTS = (
     Mutant(
         "estimator-divides-by-the-true-size",
-        "src/dualquery/estimator.py",
-        "engine.query_player(actions, answers, plan.budget.rows),",
-        "engine.query_player(actions, answers, answers.rows),",
+        "src/dualquery/estimator/stages.py",
+        "engine.query_player(ready.actions, ready.counted, plan.budget.rows)",
+        "engine.query_player(ready.actions, ready.counted, ready.counted.rows)",
         (_RANGE,),
         "Under add-remove, scores divided by the private |D| have no bounded range.",
     ),
@@ -34,7 +34,7 @@ MUTANTS = (
     Mutant(
         "held-shard-divides-by-the-true-size",
         "src/dualquery/engines/held.py",
-        "reference=self.birth.reference,",
+        "reference=self.birth.reference if news.reference is None else news.reference,",
         "reference=self.birth.size,",
         (_RANGE,),
         "Under add-remove, scores divided by the private |D| have no bounded range.",
@@ -73,17 +73,17 @@ MUTANTS = (
     ),
     Mutant(
         "seeded-run-stated-as-private",
-        "src/dualquery/estimator.py",
-        "            private=source_of_draws.private,\n",
-        "            private=True,\n",
+        "src/dualquery/estimator/stages.py",
+        "        private=mechanism.seed is None,\n",
+        "        private=True,\n",
         ("tests/privacy/test_sources.py::test_a_run_with_a_seed_is_not_stated_as_private",),
         "A run that anyone with the seed can repeat would be published as private.",
     ),
     Mutant(
         "padding-taken-under-add-remove",
-        "src/dualquery/estimator.py",
-        "            and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE\n        ):",
-        "            and False\n        ):",
+        "src/dualquery/estimator/stages.py",
+        "and mechanism.unit is Neighbours.ADD_REMOVE",
+        "and False",
         (
             "tests/rows/test_streams.py::test_a_declared_number_of_records_is_refused_under_add_remove",
         ),
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "plan-from-the-private-size",
-        "src/dualquery/estimator.py",
+        "src/dualquery/estimator/settings.py",
         '                "reference size with rows"\n            )\n        return self.rows\n',
         '                "reference size with rows"\n            )\n        return rows\n',
         ("tests/test_non_interference.py::test_add_remove_hides_the_number_of_rows",),

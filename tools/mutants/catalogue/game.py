@@ -6,7 +6,6 @@ from tools.mutants.mutant import Mutant
 
 _LOOP = "src/dualquery/game/loop.py"
 _JOURNAL = "src/dualquery/game/journal.py"
-_ESTIMATOR = "src/dualquery/estimator.py"
 _CRASHES = "tests/game/test_crashes.py"
 
 MUTANTS = (
@@ -51,31 +50,9 @@ MUTANTS = (
     ),
     Mutant(
         "ledger-reserved-after-the-game",
-        _ESTIMATOR,
-        """            if ledger is not None:
-                _reserve(ledger, journal, plan, source_of_draws.private, resume)
-            _, transcript = play(
-                engine.query_player(actions, answers, plan.budget.rows),
-                engine.data_player(data_player),
-                plan.temperatures,
-                plan.draws,
-                source_of_draws,
-                journal=journal,
-                observer=lambda done, total: progress("playing", done, total),
-            )
-""",
-        """            _, transcript = play(
-                engine.query_player(actions, answers, plan.budget.rows),
-                engine.data_player(data_player),
-                plan.temperatures,
-                plan.draws,
-                source_of_draws,
-                journal=journal,
-                observer=lambda done, total: progress("playing", done, total),
-            )
-            if ledger is not None:
-                _reserve(ledger, journal, plan, source_of_draws.private, resume)
-""",
+        "src/dualquery/estimator/run.py",
+        "            self._reserve(plan, mechanism.seed is None)\n",
+        "            pass\n",
         (f"{_CRASHES}::test_the_ledger_knows_before_anything_is_drawn_or_used",),
         "Everything would be drawn before the ledger could refuse it.",
     ),

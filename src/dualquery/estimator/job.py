@@ -1,0 +1,217 @@
+"""What a user calls: settings in, a release out."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from dualquery.base.errors import ReleaseError
+from dualquery.domain.schema import Schema
+from dualquery.engines.engine import open_engine
+from dualquery.estimator import stages
+from dualquery.estimator.run import Run
+from dualquery.estimator.settings import Asked, Mechanism, Tuning
+from dualquery.estimator.stages import Notice, Progress
+from dualquery.game.plan import Plan
+from dualquery.oracles.oracle import Oracle
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.release.directory import check_free, write_release
+from dualquery.release.frames import FrameStyle
+from dualquery.release.release import Release
+from dualquery.release.resuming import finish, telling
+from dualquery.workloads.generators import read_workload
+
+LIKE_INPUT = (
+    "like_input: samples will carry the column types of the private table, which the privacy "
+    "statement does not cover; do not publish them"
+)
+
+
+@dataclass(frozen=True)
+class DualQuery:
+    """Release answers to many queries, and a synthetic table, under differential privacy.
+
+    Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
+    the table, the workload and the oracle, provided the schema was declared without the table.
+    A schema with a `[binary_columns] pattern` takes column names from the table's header: it is
+    refused unless `public_header` says that the header is public, and the statement says so.
+
+    Attributes:
+        epsilon: ε, the budget of the release.
+        delta: δ, the budget's second figure; far below one over the number of rows.
+        neighbours: "replace-one" (the number of rows is public) or "add-remove".
+        accountant: the theorem that states ε: gaussian, zcdp, per-round, advanced or pure.
+        rows: the public reference size that add-remove neighbours need.
+        seed: makes a run repeatable, for experiments, and therefore NOT PRIVATE.
+        player: "model" or "record" (the paper's); left out, planned from public quantities.
+        refit: whether a model is fitted to the draws of a record player at the end.
+        errors: whether standard errors are worked out.
+        rounds: of a game of draws; left out, planned.
+        samples: draws per round; left out, planned.
+        eta: learning rate of the query player; left out, planned.
+        queries: how many random marginals are asked where `fit` gets no workload.
+        k: how many attributes each of them names.
+        oracle: how the record player finds records: a name, or an oracle of your own.
+        certify: the accuracy that the record player's records are certified for.
+        free: what attributes take in records that no draw names: default, zero or random.
+        out_of_domain: what happens to cells outside their domain: refuse, clamp or missing.
+        engine: "local", or "dask"; it changes no result.
+        scheduler: the address of a Dask scheduler.
+        public_header: that the header of the table is public.
+        measure: whether whole marginals are measured, with exact noise, where they are
+            affordable. Draws then only say which. Without it the draws say everything.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str = "replace-one"
+    accountant: str = "gaussian"
+    rows: int | None = None
+    seed: int | None = None
+    player: str | None = None
+    refit: bool = True
+    errors: bool = True
+    rounds: int | None = None
+    samples: int | None = None
+    eta: float | None = None
+    queries: int | None = None
+    k: int | None = None
+    oracle: str | Oracle = "annealing"
+    certify: float | None = None
+    free: str = "default"
+    out_of_domain: str = "refuse"
+    engine: str = "local"
+    scheduler: str | None = None
+    public_header: bool = False
+    measure: bool = True
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What decides the promise."""
+        return Mechanism(**{one.name: getattr(self, one.name) for one in fields(Mechanism)})
+
+    @property
+    def tuning(self) -> Tuning:
+        """What sets accuracy and speed."""
+        return Tuning(**{one.name: getattr(self, one.name) for one in fields(Tuning)})
+
+    def fit(
+        self,
+        table: Any,
+        *,
+        schema: Schema,
+        workload: Asked = None,
+        directory: str | Path | None = None,
+        resume: bool = False,
+        ledger: str | Path | None = None,
+        like_input: bool = False,
+        progress: Progress = lambda stage, done, total: None,
+        notice: Notice = lambda line: None,
+    ) -> Release:
+        """Run the job on a table.
+
+        Args:
+            table: a pandas, polars or pyarrow frame, a SciPy sparse 0/1 matrix, or a path.
+            schema: the declared domain of every column to be used.
+            workload: the queries, or a function of the schema as resolved against the table.
+            directory: where the draws are kept while the run lasts, so that it can be resumed.
+            resume: continue the run found there.
+            ledger: a budget ledger that the release is charged to before its first draw.
+            like_input: NOT PRIVATE: samples carry the column types of the table, not those that
+                follow from the schema. No draw pays for that, and a type can depend on one cell.
+            progress: called with a stage, what is done of it, and its total.
+            notice: called with a line for each thing that the curator should know before the
+                first draw, such as a budget that promises little. The statement's `warnings`
+                repeats those about the budget.
+        """
+        if like_input:
+            warnings.warn(LIKE_INPUT, stacklevel=2)
+        folder = None if directory is None else Path(directory)
+        run = Run(folder, resume=resume, ledger=ledger)
+        with telling(folder), ExitStack() as held:
+            made = self._made(table, schema, workload, run, progress, notice, held)
+            run.settle()
+        return replace(made, style=FrameStyle.of(table, like_input=like_input))
+
+    def release(
+        self,
+        table: Any,
+        out: str | Path,
+        *,
+        schema: Schema,
+        workload: str | Path | Asked = None,
+        resume: bool = False,
+        ledger: str | Path | None = None,
+        overwrite: bool = False,
+        progress: Progress = lambda stage, done, total: None,
+        notice: Notice = lambda line: None,
+    ) -> Release:
+        """Fit and write the release directory; a run that is killed can be resumed.
+
+        While it lasts, the draws are kept in `OUT.partial`. Whatever stops it, `resume` ends in the
+        same release, for the same charge.
+
+        Args:
+            table: as in `fit`.
+            out: the directory to write.
+            schema: as in `fit`.
+            workload: as in `fit`, or a file of queries, one per line.
+            resume: continue the run found in `OUT.partial`.
+            ledger: as in `fit`.
+            overwrite: replace an earlier release.
+            progress: as in `fit`.
+            notice: as in `fit`.
+        """
+        path = Path(out)
+        partial = Path(f"{path}.partial")
+        if isinstance(workload, str | Path):
+            file = workload
+            workload = lambda resolved: read_workload(file, resolved)  # noqa: E731 - a closure
+        run = Run(partial, resume=resume, ledger=ledger)
+        with telling(partial), ExitStack() as held:
+            if resume:
+                finished = finish(path, partial, run.promised(self.mechanism), ledger)
+                if finished is not None:
+                    return replace(finished, style=FrameStyle.of(table))
+                if path.exists() and not partial.exists() and not overwrite:
+                    raise ReleaseError(
+                        f"there is no unfinished run at {str(partial)!r}; {str(path)!r} exists and "
+                        "may be what it ended in"
+                    )
+            check_free(path, overwrite=overwrite)
+            made = self._made(table, schema, workload, run, progress, notice, held)
+            progress("writing the release", 0, 0)
+            write_release(made, path, overwrite=overwrite, ready=run.journal.publish)
+            run.settle()
+        return replace(made, style=FrameStyle.of(table))
+
+    def plan(self, rows: int, schema: Schema, queries: int | None = None) -> Plan:
+        """What a run on a table of `rows` rows would do; reads no data."""
+        asked = self.tuning.query_count if queries is None else queries
+        return self.tuning.plan(self.mechanism.budget(rows), schema, asked, None)
+
+    def _made(
+        self,
+        table: Any,
+        schema: Schema,
+        workload: Asked,
+        run: Run,
+        progress: Progress,
+        notice: Notice,
+        held: ExitStack,
+    ) -> Release:
+        """The four stages. The journal stays open: until it is settled nobody else may go on."""
+        mechanism, tuning = self.mechanism, self.tuning
+        job = stages.prepare(table, schema, workload, mechanism, tuning, notice)
+        with open_engine(self.engine, self.scheduler) as engine:
+            if run.resume and mechanism.unit is Neighbours.ADD_REMOVE:
+                progress(
+                    "resuming (add-remove: that the table is the same cannot be checked)", 0, 0
+                )
+            progress("counting queries", 0, 0)
+            ready = stages.count(job, engine, mechanism, tuning, notice)
+            transcript = stages.play(job, ready, engine, run, mechanism, tuning, progress, held)
+        return stages.finish(job, ready, transcript, mechanism, tuning, progress)

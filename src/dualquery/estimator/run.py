@@ -1,0 +1,121 @@
+"""One run on disk and in the books: its journal and its entry in a ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualquery.estimator.settings import Mechanism
+from dualquery.game.journal import Journal, NoJournal, may_begin
+from dualquery.game.plan import Plan
+from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.version import __version__
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+
+
+class Run:
+    """Owns the journal and the ledger entry of one job, from the first draw to the last file.
+
+    Attributes:
+        journal: where draws and measurements are before they are used.
+    """
+
+    def __init__(self, directory: Path | None, *, resume: bool, ledger: str | Path | None) -> None:
+        self.directory = directory
+        self.resume = resume
+        self.ledger = None if ledger is None else Ledger(ledger)
+        self.journal: Journal | NoJournal = NoJournal()
+
+    def begin(
+        self,
+        held: ExitStack,
+        mechanism: Mechanism,
+        plan: Plan,
+        actions: Actions,
+        counted: Counted,
+        parameters: Mapping[str, Any],
+    ) -> None:
+        """Open the journal and reserve the cost. Nothing may be drawn before this returns.
+
+        Args:
+            held: closes the journal when the job ends, however it ends.
+            mechanism: what is promised.
+            plan: what will be released.
+            actions: the queries that can be drawn.
+            counted: private counts; under replace-one a digest of them tells tables apart.
+            parameters: what the run is begun with; a resumed run must share it.
+        """
+        self.journal = held.enter_context(closing(self._opened(plan, actions, counted, parameters)))
+        if self.ledger is not None:
+            self._reserve(plan, mechanism.seed is None)
+
+    def settle(self) -> None:
+        """Mark the cost as spent and delete the journal: the release is in its place."""
+        if self.ledger is not None:
+            self.ledger.spend(self.journal.identity)
+        self.journal.remove()
+
+    def promised(self, mechanism: Mechanism) -> dict[str, Any]:
+        """What a resumed run must share with its beginning, as far as no table is needed."""
+        return {
+            "epsilon": mechanism.epsilon,
+            "delta": mechanism.delta,
+            "neighbours": mechanism.neighbours,
+            "accountant": mechanism.accountant,
+            "seed": mechanism.seed,
+            "ledger": self._fingerprint,
+        }
+
+    @property
+    def _fingerprint(self) -> str | None:
+        return None if self.ledger is None else self.ledger.fingerprint
+
+    def _opened(
+        self, plan: Plan, actions: Actions, counted: Counted, parameters: Mapping[str, Any]
+    ) -> Journal | NoJournal:
+        if self.directory is None:
+            return NoJournal()
+        described = json.dumps(actions.queries.schema.to_dict(), sort_keys=True)
+        run = {
+            "schema": hashlib.sha256(described.encode()).hexdigest(),
+            "workload": actions.queries.fingerprint,
+            "temperatures": plan.temperatures.tolist(),
+            "version": __version__,
+            "ledger": self._fingerprint,
+            **parameters,
+        }
+        # Under add-remove neighbours nothing about the table is compared: see
+        # docs/decisions/crashes.md.
+        counts = None
+        if plan.budget.neighbours is Neighbours.REPLACE_ONE:
+            counts = np.ascontiguousarray(counted.counts, dtype="<i8").tobytes()
+        if self.resume and not may_begin(self.directory):
+            return Journal.resume(self.directory, run, counts)
+        return Journal.create(self.directory, run, counts)
+
+    def _reserve(self, plan: Plan, private: bool) -> None:
+        """Enter the run into the ledger; a run that is refused leaves no journal behind."""
+        book, journal = self.ledger, self.journal
+        assert book is not None  # the caller has looked
+        try:
+            book.reserve(
+                journal.identity,
+                plan.events,
+                neighbours=plan.budget.neighbours,
+                private=private,
+                drawn=journal.digests,
+            )
+        except LedgerError as error:
+            new = not self.resume or isinstance(error, BudgetExceededError)
+            if new and not journal.rounds_drawn:
+                journal.remove()
+            raise
+        journal.told = lambda rounds, digest: book.advance(journal.identity, rounds, digest)

@@ -1,0 +1,227 @@
+"""The settings of a job: those that decide what it promises, and those that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dualquery.base.checks import choice
+from dualquery.base.errors import ParameterError, QueryError
+from dualquery.domain.free import Free
+from dualquery.domain.schema import Schema
+from dualquery.engines.engine import check_engine
+from dualquery.game.plan import Plan, Player, default_player, make_plan
+from dualquery.game.tables_plan import Shape, make_tables_plan
+from dualquery.model.schedule import Schedule
+from dualquery.oracles.oracle import Oracle
+from dualquery.oracles.registry import oracle as make_oracle
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.statement import PrivacyStatement
+from dualquery.release.certificate import check_alpha
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.workload import Workload
+
+DEFAULT_QUERIES = 500_000
+DEFAULT_K = 3
+
+Asked = Workload | Callable[[Schema], Workload] | None
+"""A workload, or a function of the schema as resolved against the table."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What decides the promise of a release.
+
+    Attributes:
+        epsilon: ε of the budget.
+        delta: δ of the budget.
+        neighbours: what counts as one person's influence.
+        accountant: the theorem that states ε.
+        rows: the public reference size; under replace-one the number of rows itself is public.
+        seed: makes a run repeatable, and therefore NOT PRIVATE.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str = "replace-one"
+    accountant: str = "gaussian"
+    rows: int | None = None
+    seed: int | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be promised, before the table is read."""
+        budget = self.budget(self.rows or 1)
+        # A run must not end in a statement that cannot be made.
+        PrivacyStatement.of(
+            Events.of([0.0], 1, budget.rows),
+            delta=self.delta,
+            rows=budget.rows,
+            accountant=self.accountant,
+        )
+
+    @property
+    def unit(self) -> Neighbours:
+        return Neighbours.parse(self.neighbours)
+
+    def budget(self, rows: int) -> Budget:
+        """What may be spent on a table of so many rows."""
+        return Budget(self.epsilon, self.delta, self._reference(rows), self.unit, self.accountant)
+
+    def _reference(self, rows: int) -> int:
+        if self.unit is Neighbours.REPLACE_ONE:
+            return rows
+        if self.rows is None:
+            raise ParameterError(
+                "neighbours add-remove keeps the number of rows private: give a public "
+                "reference size with rows"
+            )
+        return self.rows
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What sets accuracy and speed, and cannot change ε.
+
+    Attributes:
+        player: who answers: a fitted model, or the paper's record per round; left out, planned.
+        refit: whether a model is fitted to the draws of a record player at the end.
+        errors: whether standard errors are worked out.
+        rounds: of the game; left out, planned from public quantities.
+        samples: draws per round; left out, planned.
+        eta: learning rate of the query player; left out, planned.
+        queries: how many random k-way marginals are asked where there is no workload.
+        k: how many attributes each of them names.
+        oracle: how the record player finds records: a name, or an oracle of your own.
+        certify: the accuracy that records are certified for.
+        free: what attributes take in records that no draw names.
+        out_of_domain: what happens to cells outside their declared domain.
+        engine: where counting runs: local, or dask.
+        scheduler: the address of a Dask scheduler.
+        public_header: that the table's header is public, so that a pattern may read it.
+        measure: whether whole marginals are measured where they are affordable.
+    """
+
+    player: str | None = None
+    refit: bool = True
+    errors: bool = True
+    rounds: int | None = None
+    samples: int | None = None
+    eta: float | None = None
+    queries: int | None = None
+    k: int | None = None
+    oracle: str | Oracle = "annealing"
+    certify: float | None = None
+    free: str = "default"
+    out_of_domain: str = "refuse"
+    engine: str = "local"
+    scheduler: str | None = None
+    public_header: bool = False
+    measure: bool = True
+
+    def check(self) -> None:
+        """Refuse what cannot be done, before the table is read."""
+        self.best_response()
+        check_engine(self.engine, self.scheduler)
+        if self.player is not None:
+            choice("player", self.player, Player)
+        if self.certify is not None:
+            check_alpha(self.certify)
+            if self.player == Player.MODEL:
+                raise ParameterError("certify speaks of records; it needs player = record")
+        choice("free", self.free, Free)
+        OutOfDomain.parse(self.out_of_domain)
+
+    def best_response(self) -> Oracle:
+        """The record player's oracle."""
+        if self.oracle == "annealing" and self.certify is not None:
+            return make_oracle("portfolio")  # annealing alone proves no bound
+        return make_oracle(self.oracle) if isinstance(self.oracle, str) else self.oracle
+
+    def workload(self, schema: Schema, asked: Asked) -> Workload:
+        """The queries that are asked of a table with this schema."""
+        if asked is None:
+            return random_marginals(schema, self.arity(schema), self.query_count)
+        made = asked(schema) if callable(asked) else asked
+        if made.schema != schema:
+            raise QueryError(
+                "the workload was made for another schema; pass a function of the schema instead"
+            )
+        return made
+
+    @property
+    def query_count(self) -> int:
+        return DEFAULT_QUERIES if self.queries is None else self.queries
+
+    def arity(self, schema: Schema) -> int:
+        """How many attributes a random marginal names."""
+        return min(DEFAULT_K, len(schema)) if self.k is None else self.k
+
+    def chosen_player(self, schema: Schema, queries: int) -> Player:
+        """Who plays."""
+        if self.player is not None:
+            return choice("player", self.player, Player)
+        return default_player(schema, queries) if self.certify is None else Player.RECORD
+
+    def may_measure(self, player: Player) -> bool:
+        """Whether tables may be measured: not where a certain game of draws is asked for."""
+        given = (self.rounds, self.samples, self.eta)
+        return self.measure and player is Player.MODEL and all(value is None for value in given)
+
+    def plan(self, budget: Budget, schema: Schema, queries: int, shape: Shape | None) -> Plan:
+        """What a run would do; reads no data.
+
+        Args:
+            budget: what it may cost.
+            schema: the declared domain.
+            queries: how many are asked.
+            shape: which attributes they name together; None for all k-way marginals.
+        """
+        player = self.chosen_player(schema, queries)
+        if self.may_measure(player):
+            tables = make_tables_plan(budget, shape or Shape.of_all(schema, self.arity(schema)))
+            if tables is not None:
+                return Plan.of_tables(tables)
+        return make_plan(
+            budget,
+            schema,
+            player=player,
+            rounds=self.rounds,
+            samples=self.samples,
+            eta=self.eta,
+        )
+
+
+def run_parameters(
+    mechanism: Mechanism, tuning: Tuning, plan: Plan, schedule: Schedule, queries: int
+) -> dict[str, Any]:
+    """What a release says about its run.
+
+    Args:
+        mechanism: what was promised.
+        tuning: how it was done.
+        plan: the steps.
+        schedule: how the model is trained.
+        queries: how many were asked.
+    """
+    records = plan.player is Player.RECORD
+    return {
+        "player": str(plan.player),
+        "table_size": plan.budget.rows,
+        "epsilon": mechanism.epsilon,
+        "delta": mechanism.delta,
+        "neighbours": mechanism.neighbours,
+        "accountant": mechanism.accountant,
+        "rounds": plan.rounds,
+        "samples": plan.samples,
+        "eta": plan.eta,
+        "queries": queries,
+        "oracle": tuning.best_response().name if records else None,
+        "free": tuning.free,
+        "training": asdict(schedule),
+        "tables": None if plan.tables is None else plan.tables.to_dict(),
+        "seed": mechanism.seed,
+    }

@@ -1,0 +1,279 @@
+"""The four stages of a job: prepare, count, play, finish.
+
+What each stage hands to the next is a value. The table and the counts are private; what `play`
+returns is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from dualquery.base.checks import choice
+from dualquery.base.errors import ParameterError
+from dualquery.domain.free import Free
+from dualquery.domain.schema import Schema
+from dualquery.engines.engine import Engine
+from dualquery.estimator.run import Run
+from dualquery.estimator.settings import Asked, Mechanism, Tuning, run_parameters
+from dualquery.game.loop import play as play_rounds
+from dualquery.game.model_player import ModelPlayer
+from dualquery.game.plan import Plan, Player
+from dualquery.game.record_player import RecordPlayer
+from dualquery.game.tables import play_tables
+from dualquery.game.tables_plan import WIDEST, Shape
+from dualquery.game.tables_player import TablesPlayer
+from dualquery.game.transcript import Transcript
+from dualquery.model.schedule import Schedule
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sources import source_for
+from dualquery.privacy.statement import PrivacyStatement, weak_promises
+from dualquery.release.certificate import certify
+from dualquery.release.refitting import refitted
+from dualquery.release.release import Release
+from dualquery.release.unknown import about_untouched
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.opening import open_table
+from dualquery.rows.table import Table
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.probes import with_probes
+from dualquery.workloads.workload import Workload
+
+Progress = Callable[[str, int, int], None]
+"""Told (stage, done, total); all of it is public."""
+
+Notice = Callable[[str], None]
+"""Told one line, before the first draw, about what the curator should know; it is public."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job whose table was opened and whose queries are known; nothing was counted yet.
+
+    Attributes:
+        source: the private table.
+        schema: as resolved against it.
+        patterns: those that took column names from its header.
+        asked: the queries.
+        player: who plays.
+        schedule: how a model that is fitted to draws is trained.
+    """
+
+    source: Table
+    schema: Schema
+    patterns: tuple[str, ...]
+    asked: Workload
+    player: Player
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A job that was counted and planned.
+
+    Attributes:
+        actions: the queries that can be drawn.
+        counted: their private counts.
+        plan: what will be released.
+        parameters: what the release says about its run.
+    """
+
+    actions: Actions
+    counted: Counted
+    plan: Plan
+    parameters: dict[str, Any]
+
+
+def prepare(
+    table: Any, schema: Schema, asked: Asked, mechanism: Mechanism, tuning: Tuning, notice: Notice
+) -> Prepared:
+    """Check the settings, open the table and make the workload.
+
+    Args:
+        table: whatever the user has.
+        schema: as declared.
+        asked: the queries, or how to make them.
+        mechanism: what is promised.
+        tuning: how it is done.
+        notice: told what the curator should know.
+    """
+    mechanism.check()
+    tuning.check()
+    schema.require_reviewed()
+    patterns = _public_patterns(schema, tuning)
+    source = open_table(table)
+    _refuse_padding(source, mechanism)
+    bound = source.bind(schema)
+    workload = tuning.workload(bound, asked)
+    untouched = Actions.plain(workload).untouched
+    if untouched:
+        notice(about_untouched(untouched, len(bound)))
+    player = tuning.chosen_player(bound, len(workload))
+    return Prepared(source, bound, patterns, workload, player, Schedule.for_schema(bound))
+
+
+def count(
+    job: Prepared, engine: Engine, mechanism: Mechanism, tuning: Tuning, notice: Notice
+) -> Ready:
+    """Count the queries and plan the run.
+
+    Args:
+        job: what was prepared.
+        engine: where counting runs.
+        mechanism: what is promised.
+        tuning: how it is done.
+        notice: told what the curator should know.
+    """
+    treatment = OutOfDomain.parse(tuning.out_of_domain)
+    asked = job.asked
+    shape = Shape.of(asked) if tuning.may_measure(job.player) else None
+    if shape is not None and shape.attributes > WIDEST:
+        shape = None
+    probed = job.player is Player.MODEL and shape is None
+    actions = with_probes(asked) if probed else Actions.plain(asked)
+    counted = engine.count(job.source, actions.queries, treatment)
+    plan = tuning.plan(mechanism.budget(counted.rows), job.schema, len(asked), shape)
+    if job.player is Player.MODEL and plan.tables is None and not probed:
+        # That tables are too noisy showed only with the number of rows. The probes of a game of
+        # draws are counted in a second pass.
+        actions = with_probes(asked)
+        counted = engine.count(job.source, actions.queries, treatment)
+    for line in weak_promises(
+        mechanism.epsilon, mechanism.delta, plan.budget.rows, mechanism.accountant
+    ):
+        notice(line)
+    parameters = run_parameters(mechanism, tuning, plan, job.schedule, len(asked))
+    return Ready(actions, counted, plan, parameters)
+
+
+def play(
+    job: Prepared,
+    ready: Ready,
+    engine: Engine,
+    run: Run,
+    mechanism: Mechanism,
+    tuning: Tuning,
+    progress: Progress,
+    held: ExitStack,
+) -> Transcript:
+    """Draw and measure. All that leaves this stage was paid for.
+
+    Args:
+        job: what was prepared.
+        ready: what was counted and planned.
+        engine: where counts and weights live.
+        run: the journal and the ledger.
+        mechanism: what is promised.
+        tuning: how it is done.
+        progress: told how far the run is.
+        held: closes the journal when the job ends.
+    """
+    plan = ready.plan
+    run.begin(held, mechanism, plan, ready.actions, ready.counted, ready.parameters)
+    query_player = engine.query_player(ready.actions, ready.counted, plan.budget.rows)
+    source = source_for(mechanism.seed)
+    if plan.tables is not None:
+        treatment = OutOfDomain.parse(tuning.out_of_domain)
+        _, transcript = play_tables(
+            query_player,
+            lambda marginals: engine.tabulate(job.source, job.schema, marginals, treatment),
+            TablesPlayer(job.asked, plan.tables),
+            source,
+            journal=run.journal,
+            observer=lambda done, total: progress("measuring", done, total),
+        )
+        return transcript
+    data_player: Any = (
+        ModelPlayer(ready.actions, job.schedule, plan.rounds)
+        if job.player is Player.MODEL
+        else RecordPlayer(job.asked, tuning.best_response(), free=choice("free", tuning.free, Free))
+    )
+    _, transcript = play_rounds(
+        query_player,
+        engine.data_player(data_player),
+        plan.temperatures,
+        plan.draws,
+        source,
+        journal=run.journal,
+        observer=lambda done, total: progress("playing", done, total),
+    )
+    return transcript
+
+
+def finish(
+    job: Prepared,
+    ready: Ready,
+    transcript: Transcript,
+    mechanism: Mechanism,
+    tuning: Tuning,
+    progress: Progress,
+) -> Release:
+    """State what was spent, and fit the model. From here on everything is post-processing.
+
+    Args:
+        job: what was prepared.
+        ready: what was counted and planned.
+        transcript: what was released.
+        mechanism: what is promised.
+        tuning: how it is done.
+        progress: told how far the fit is.
+    """
+    budget = ready.plan.budget
+    privacy = PrivacyStatement.of(
+        transcript.events(budget.rows, budget.neighbours),
+        delta=mechanism.delta,
+        rows=budget.rows,
+        neighbours=budget.neighbours,
+        accountant=mechanism.accountant,
+        private=mechanism.seed is None,
+        public_header=job.patterns,
+    )
+    certificate = None
+    if tuning.certify is not None:
+        certificate = certify(transcript, job.asked, ready.plan.eta, tuning.certify)
+    made = Release(
+        job.schema,
+        ready.actions,
+        transcript,
+        privacy,
+        ready.parameters,
+        certificate=certificate,
+    )
+    if tuning.refit:
+        return refitted(made, progress, errors=tuning.errors)
+    if job.player is Player.MODEL:
+        return refitted(made, steps=0, errors=False)
+    return made
+
+
+def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
+    """The patterns of a schema, if its curator says that the table's header is public.
+
+    With one-hot columns a single cell of a single person can add a column to the header.
+    """
+    if schema.patterns and not tuning.public_header:
+        raise ParameterError(
+            f"binary_columns pattern {schema.patterns[0]!r} reads column names off the private "
+            "table; declare them with names, or prefix and count, or say that the header is "
+            "public (--public-header, public_header=True)"
+        )
+    return schema.patterns
+
+
+def _refuse_padding(table: Table, mechanism: Mechanism) -> None:
+    """A declared number of records fills a table up, which add-remove does not cover.
+
+    Adding a record to a padded table replaces an empty one: a change of the other kind,
+    twice as large.
+    """
+    if (
+        getattr(table, "declared_rows", None) is not None
+        and mechanism.unit is Neighbours.ADD_REMOVE
+    ):
+        raise ParameterError(
+            "records declares the number of records, which add-remove neighbours keep private: "
+            "leave it out, or use replace-one"
+        )

@@ -1,0 +1,103 @@
+"""The run that measures tables: draws say where, tables say what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.game.journal import Journal, NoJournal
+from dualquery.game.loop import Drawer, Observer
+from dualquery.game.tables_plan import Kind, Step, TablesPlan
+from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.game.transcript import Released, Round, Transcript
+from dualquery.privacy.measuring import measure
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sampler import Draws
+from dualquery.privacy.sources import RandomSource
+from dualquery.workloads.marginals import Marginals
+
+Tabulator = Callable[[Marginals], npt.NDArray[np.int64]]
+"""Counts all cells of some marginals over private rows. Its result never leaves this module
+without noise."""
+
+
+def play_tables(
+    drawer: Drawer,
+    tabulate: Tabulator,
+    player: TablesPlayer,
+    source: RandomSource,
+    *,
+    journal: Journal | NoJournal | None = None,
+    observer: Observer = lambda done, total: None,
+) -> tuple[Known, Transcript]:
+    """Take all steps of the player's plan.
+
+    What a step releases is on disk before anything is computed from it. A run that dies in
+    between takes it up again instead of releasing, and paying, a second time.
+
+    Args:
+        drawer: the query player.
+        tabulate: counts cells over the private rows.
+        player: fits the model and says which tables come next.
+        source: where draws and noise come from.
+        journal: what keeps the run if it is interrupted.
+        observer: told how many steps are done, and of how many.
+    """
+    journal = journal or NoJournal()
+    plan = player.plan
+    known = player.start()
+    rounds = []
+    for number, step in enumerate(plan.steps):
+        temperature = _temperature(plan, step)
+        released = journal.released(number)
+        if released is None:
+            made = source.for_round(number)
+            if step.kind is Kind.DRAWS:
+                released = Released(_draws(drawer, player, known, temperature, step.draws, made))
+            else:
+                marginals = player.marginals(known, step)
+                scale = plan.purse.scale(step.share, len(marginals))
+                counts = tabulate(marginals)
+                released = Released.measured(
+                    measure(counts, marginals, plan.purse.noise, scale, made)
+                )
+            journal.write_released(number, released)
+        move = journal.move(number)
+        if move is None:
+            move = player.respond(known, number, released)
+            journal.write_move(number, move)
+        known = player.replay(known, number, released, move)
+        rounds.append(Round(temperature, released.draws, move, released.measurement))
+        observer(number + 1, len(plan.steps))
+    return known, Transcript(tuple(rounds))
+
+
+def _temperature(plan: TablesPlan, step: Step) -> float:
+    if step.kind is not Kind.DRAWS:
+        return 0.0
+    return plan.purse.temperature(step.share, step.draws)
+
+
+def _draws(
+    drawer: Drawer,
+    player: TablesPlayer,
+    known: Known,
+    temperature: float,
+    samples: int,
+    source: RandomSource,
+) -> Draws:
+    """Draws against what the fits answer.
+
+    Under add-remove neighbours the temperature is charged against the public reference n0, while
+    scores are divided by the estimated number of records N̂, which is public too. A temperature
+    that is larger by N̂/n0 then has the range that is charged.
+    """
+    answers = player.answers(known)
+    budget = player.plan.budget
+    if budget.neighbours is Neighbours.REPLACE_ONE:
+        return drawer.draw(temperature, answers, samples, source)
+    reference = max(1, round(player.total(known)))
+    scaled = temperature * (reference / budget.rows)
+    return drawer.draw(scaled, answers, samples, source, reference=reference)

@@ -1,0 +1,279 @@
+"""Which tables are measured and how the budget is split, from public quantities only.
+
+One-way tables are always measured. Pairs are measured while their noise stays small beside the
+number of records, and so are triples of narrow domains. What is left goes into a few rounds in
+which draws name the queries that are answered worst, and their tables are measured: draws say
+where, tables say what. The reasons are in docs/decisions/tables.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.schema import Schema
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Events
+from dualquery.privacy.measuring import batch_event
+from dualquery.privacy.purse import COVERED, Purse
+from dualquery.workloads.workload import Workload
+
+FINE = 0.01
+"""Tables are affordable if the noise of a cell is at most this share of the records."""
+
+NARROW = 3.0
+"""Attributes with so few codes on average have triples worth measuring outright: a step from k-way
+to (k+1)-way tables multiplies the precision of the k-way ones by (k + 1)/m, m codes each."""
+
+ROUNDS = 3
+
+FEWEST_DRAWS, MOST_DRAWS = 10, 500
+"""Per round."""
+
+MOST_SETS = 20_000
+"""Sets of attributes beyond which triples are not listed one by one."""
+
+WIDEST = 2_000
+"""Attributes beyond which pairs are far too many to be measured."""
+
+MEMBERS = 4
+"""Mixtures that are averaged."""
+
+FINER = 30_000.0
+"""Resolution from which fits get more components and more steps."""
+
+MOST_ENTRIES = 1_000_000
+"""Entries of one mixture's tables."""
+
+
+class Kind(StrEnum):
+    """What one step of the plan releases."""
+
+    ONE_WAY = "one-way tables"
+    PAIRS = "pair tables"
+    TRIPLES = "triple tables"
+    DRAWS = "draws"
+    NAMED = "named tables"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what is released, for which share of the budget."""
+
+    kind: Kind
+    share: float
+    tables: int = 0
+    """How many tables are measured, at most."""
+    draws: int = 0
+
+
+@dataclass(frozen=True)
+class TablesPlan:
+    """All steps of a run that measures tables, fixed before any private row is read.
+
+    Attributes:
+        budget: what the run may cost.
+        steps: in order; their shares add up to one.
+        resolution: R, how many records' worth of noise the budget is away from exact.
+        components: of each mixture.
+        members: how many mixtures are averaged.
+        first_steps: gradient steps of the first fit.
+        round_steps: of the fits between rounds.
+        last_steps: of the last fit.
+    """
+
+    budget: Budget
+    steps: tuple[Step, ...]
+    resolution: float
+    components: int
+    members: int
+    first_steps: int
+    round_steps: int
+    last_steps: int
+
+    @cached_property
+    def purse(self) -> Purse:
+        return Purse(self.budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as it stands in a release, without the budget that stands beside it."""
+        return {
+            "steps": [asdict(step) | {"kind": str(step.kind)} for step in self.steps],
+            **{name: getattr(self, name) for name in _SETTINGS},
+        }
+
+    @classmethod
+    def from_dict(cls, budget: Budget, content: Mapping[str, Any]) -> TablesPlan:
+        """The inverse of `to_dict`."""
+        steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
+        return cls(budget, steps, **{name: content[name] for name in _SETTINGS})
+
+    @property
+    def draws(self) -> int:
+        """Draws per round."""
+        return max((step.draws for step in self.steps), default=0)
+
+    @property
+    def rounds(self) -> int:
+        return sum(step.kind is Kind.DRAWS for step in self.steps)
+
+    @property
+    def temperature(self) -> float:
+        """Of every round of draws; 0 where there is none."""
+        for step in self.steps:
+            if step.kind is Kind.DRAWS:
+                return self.purse.temperature(step.share, step.draws)
+        return 0.0
+
+    @property
+    def grouping_noise(self) -> float:
+        """The noise of the tables that groups of codes should be seen through."""
+        larger = [s for s in self.steps if s.kind in (Kind.PAIRS, Kind.TRIPLES)]
+        chosen = larger[0] if larger else self.steps[0]
+        return self.purse.deviation(chosen.share, chosen.tables)
+
+    @property
+    def events(self) -> Events:
+        """What the run will release, for the accountants; named tables at their most."""
+        planned = Events.of_measurements()
+        for step in self.steps:
+            if step.kind is Kind.DRAWS:
+                temperature = self.purse.temperature(step.share, step.draws)
+                more = self.budget.events([temperature], [step.draws])
+            else:
+                scale = self.purse.scale(step.share, step.tables)
+                event = batch_event(self.purse.noise, scale, step.tables, self.budget.neighbours)
+                more = Events.of_measurements(event)
+            planned = planned.then(more)
+        return planned
+
+
+_SETTINGS = ("resolution", "components", "members", "first_steps", "round_steps", "last_steps")
+
+
+def attribute_sets(workload: Workload, arity: int) -> npt.NDArray[np.int32]:
+    """The sets of so many attributes that occur together in a query, in order."""
+    attribute = workload.literals.attribute[workload.terms >> 1]
+    lengths = np.diff(workload.start)
+    found = [np.empty((0, arity), dtype=np.int32)]
+    for length in np.unique(lengths[lengths >= arity]).tolist():
+        chosen = np.flatnonzero(lengths == length)
+        sets = np.sort(attribute[workload.start[chosen][:, None] + np.arange(length)], axis=1)
+        sets = np.unique(sets, axis=0)
+        found.extend(sets[:, list(part)] for part in combinations(range(length), arity))
+    return np.unique(np.concatenate(found), axis=0).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a plan needs to know of a workload.
+
+    Attributes:
+        attributes: how many the queries name.
+        codes: how many codes those have together.
+        pairs: how many pairs of attributes occur together in a query.
+        triples: how many triples do; 0 where there are too many to be listed.
+        parities: whether any query is a parity, which no table answers.
+    """
+
+    attributes: int
+    codes: int
+    pairs: int
+    triples: int
+    parities: bool = False
+
+    @classmethod
+    def of(cls, workload: Workload) -> Shape:
+        used = np.unique(workload.literals.attribute[workload.terms >> 1])
+        codes = int(workload.schema.sizes[used].sum())
+        if len(used) > WIDEST:
+            return cls(len(used), codes, 0, 0, workload.has_parities)
+        pairs = len(attribute_sets(workload, 2))
+        triples = len(attribute_sets(workload, 3)) if pairs <= MOST_SETS else 0
+        return cls(len(used), codes, pairs, triples, workload.has_parities)
+
+    @classmethod
+    def of_all(cls, schema: Schema, k: int) -> Shape:
+        """All k-way marginals of a schema."""
+        d = len(schema)
+        pairs = math.comb(d, 2) if k >= 2 else 0
+        triples = math.comb(d, 3) if k >= 3 and pairs <= MOST_SETS else 0
+        return cls(d, int(schema.sizes.sum()), pairs, triples)
+
+
+def make_tables_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
+    """The plan for a workload; None where whole tables are too noisy, or cannot serve it.
+
+    Args:
+        budget: what the run may cost.
+        shape: of the asked queries.
+    """
+    if budget.accountant not in COVERED or shape.parities or shape.attributes > WIDEST:
+        return None
+    purse = Purse(budget)
+    resolution = budget.rows * math.sqrt(2.0) / purse.deviation(1.0, 1)
+    steps = _steps(purse, shape, resolution)
+    if steps is None:
+        return None
+    finer = resolution >= FINER
+    return TablesPlan(
+        budget,
+        steps,
+        resolution,
+        components=_components(resolution, shape.codes),
+        members=MEMBERS,
+        first_steps=1000 if finer else 600,
+        round_steps=200,
+        last_steps=600 if finer else 400,
+    )
+
+
+def _components(resolution: float, codes: int) -> int:
+    """More where more can be told apart, fewer where tables would grow too large."""
+    components = 128 if resolution >= FINER else 64
+    while components > 8 and components * codes > MOST_ENTRIES:
+        components //= 2
+    return components
+
+
+def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...] | None:
+    """What is measured, for which shares."""
+    fine = FINE * purse.budget.rows
+    if not shape.pairs:
+        return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
+    if purse.deviation(0.6, shape.pairs) > fine:
+        return None
+    narrow = shape.codes <= NARROW * shape.attributes
+    draws = int(np.clip(math.sqrt(resolution) / 5.0, FEWEST_DRAWS, MOST_DRAWS))
+    if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
+        return (
+            Step(Kind.ONE_WAY, 0.05, shape.attributes),
+            Step(Kind.PAIRS, 0.15, shape.pairs),
+            Step(Kind.TRIPLES, 0.6, shape.triples),
+            *_rounds(0.05, 0.15, draws),
+        )
+    return (
+        Step(Kind.ONE_WAY, 0.1, shape.attributes),
+        Step(Kind.PAIRS, 0.6, shape.pairs),
+        *_rounds(0.1, 0.2, draws),
+    )
+
+
+def _rounds(drawn: float, named: float, draws: int) -> list[Step]:
+    """Rounds of draws, each followed by the tables that they name."""
+    return [
+        step
+        for _ in range(ROUNDS)
+        for step in (
+            Step(Kind.DRAWS, drawn / ROUNDS, draws=draws),
+            Step(Kind.NAMED, named / ROUNDS, tables=draws),
+        )
+    ]

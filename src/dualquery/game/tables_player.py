@@ -1,0 +1,224 @@
+"""The model that is fitted to measured tables: it says what to measure next, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.free import Free
+from dualquery.game.tables_plan import Kind, Step, TablesPlan, attribute_sets
+from dualquery.game.transcript import Move, Released, Transcript
+from dualquery.model.ensemble import climbed, published
+from dualquery.model.grouping import estimated_shares, estimated_total, grouped, shares_within
+from dualquery.model.measured import Measured
+from dualquery.model.mixture import Mixture
+from dualquery.model.stack import Stack
+from dualquery.model.strengths import strengths
+from dualquery.model.training import Ascent, Parameters
+from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.workloads.marginals import Groups, Marginals
+from dualquery.workloads.workload import Workload
+
+Floats = npt.NDArray[np.float64]
+
+RATE, ROUND_RATE = 0.3, 0.2
+"""The first rate of a whole fit, and of a fit between rounds; both fall to zero."""
+
+DECAY_SQUARE = 0.95
+"""The optimiser forgets the squares of slopes sooner than usual: they fall by orders of magnitude
+while a fit settles."""
+
+START_NOISE = 1.0
+"""How far apart the components of a fit begin, in logits."""
+
+WORTH = 0.5
+"""A group of codes is expected to have at least this share of the larger tables' noise."""
+
+
+MOST_NAMED = 3
+"""Attributes of a named table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What has been released so far, and where the fits stand.
+
+    Attributes:
+        measurements: in order.
+        named: sets of attributes that the last draws named and that were not measured since.
+        members: the logits of every mixture; none before the first fit.
+    """
+
+    measurements: tuple[Measurement, ...] = ()
+    named: tuple[tuple[int, ...], ...] = ()
+    members: npt.NDArray[np.float32] | None = None
+
+
+class TablesPlayer:
+    """Fits several mixtures to all tables measured so far; their average is its strategy.
+
+    What it computes is a function of draws, measurements and public settings.
+    """
+
+    def __init__(self, workload: Workload, plan: TablesPlan, *, seed: int = 0) -> None:
+        self.workload = workload
+        self.plan = plan
+        self.seed = seed
+        # The stack of the last one-way tables: a memory of what could be computed again.
+        self._stacks: tuple[Measurement, Stack, Floats] | None = None
+
+    @cached_property
+    def used(self) -> npt.NDArray[np.int32]:
+        """The attributes that the queries name."""
+        return np.unique(self.workload.literals.attribute[self.workload.terms >> 1])
+
+    def start(self) -> Known:
+        return Known()
+
+    def marginals(self, known: Known, step: Step) -> Marginals:
+        """The tables that a step measures: a function of what was released before."""
+        schema = self.workload.schema
+        if step.kind is Kind.ONE_WAY:
+            return Marginals(Groups.single(schema), self.used[:, None])
+        groups = self._stack(known).groups
+        if step.kind is Kind.NAMED:
+            # The draws of one round may name sets of different sizes; the widest are measured.
+            widest = max(len(one) for one in known.named)
+            chosen = [one for one in known.named if len(one) == widest]
+            return Marginals(groups, np.array(chosen, dtype=np.int32))
+        return Marginals(groups, attribute_sets(self.workload, 2 if step.kind is Kind.PAIRS else 3))
+
+    def answers(self, known: Known) -> Floats:
+        """What the average of the fits answers to each query."""
+        return self.model(known).answers(self.workload)
+
+    def model(self, known: Known, free: Free = Free.DEFAULT) -> Mixture:
+        """The average of the fits."""
+        stack = self._stack(known)
+        ascent = Ascent(stack, self.plan.components)
+        return published(self._members(known), ascent, free)
+
+    def total(self, known: Known) -> float:
+        """The number of records: public under replacement, else estimated."""
+        if self.plan.budget.neighbours is Neighbours.REPLACE_ONE:
+            return float(self.plan.budget.rows)
+        return estimated_total(known.measurements[0])
+
+    def respond(self, known: Known, number: int, released: Released) -> Move:
+        """A fit where the next step needs one; nothing while more tables are to come."""
+        after = self._with(known, released)
+        steps = self.plan.steps
+        last = number == len(steps) - 1
+        if not last and steps[number + 1].kind is not Kind.DRAWS:
+            return Move({}, {})
+        first = after.members is None
+        rate = ROUND_RATE if not (first or last) else RATE
+        count = self.plan.first_steps if first else self.plan.round_steps
+        if last and not first:
+            count = self.plan.last_steps
+        members = self._fitted(after, [rate * (1.0 - i / count) for i in range(count)])
+        return Move({"members": members}, {"steps": count})
+
+    def replay(self, known: Known, number: int, released: Released, move: Move) -> Known:
+        """What is known after a step."""
+        after = self._with(known, released)
+        found = move.arrays.get("members")
+        return after if found is None else replace(after, members=found)
+
+    def recall(self, transcript: Transcript) -> Known:
+        """What is known at the end of a transcript."""
+        known = self.start()
+        for number, one in enumerate(transcript):
+            released = Released(one.draws, one.measurement)
+            known = self.replay(known, number, released, one.move)
+        return known
+
+    def fitted_anew(self, known: Known, steps: int) -> Known:
+        """Fits from fresh starts to everything that was measured."""
+        fresh = replace(known, members=None)
+        rates = [RATE * (1.0 - i / steps) for i in range(steps)]
+        return replace(fresh, members=self._fitted(fresh, rates))
+
+    def member_answers(self, known: Known, workload: Workload) -> list[Floats]:
+        """What each fit for itself answers to some queries."""
+        ascent = Ascent(self._stack(known), self.plan.components)
+        return [ascent.mixture(one).answers(workload) for one in self._members(known)]
+
+    def _with(self, known: Known, released: Released) -> Known:
+        if released.measurement is not None:
+            return replace(
+                known, measurements=(*known.measurements, released.measurement), named=()
+            )
+        return replace(known, named=self._named(released.draws.queries))
+
+    def _named(self, queries: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """The sets of at most three attributes of some queries, in order, each once."""
+        found = set()
+        for query in np.unique(queries).tolist():
+            terms = self.workload.terms[self.workload.start[query] : self.workload.start[query + 1]]
+            attributes = np.unique(self.workload.literals.attribute[terms >> 1]).tolist()
+            found.add(
+                tuple(sorted(attributes, key=lambda a: (-self.workload.schema.sizes[a], a))[:3])
+            )
+        return tuple(sorted(tuple(sorted(one)) for one in found))
+
+    def _stack(self, known: Known) -> Stack:
+        """The attributes in use, their codes grouped as the one-way tables say."""
+        one_way = known.measurements[0]
+        if self._stacks is None or self._stacks[0] is not one_way:
+            schema, total = self.workload.schema, self.total(known)
+            shares = estimated_shares(one_way, total, schema)
+            larger = [one for one in known.measurements if one.marginals.arity > 1]
+            if larger:  # what was measured says how it was grouped
+                groups = larger[0].marginals.groups
+            else:
+                groups = grouped(
+                    schema, self.used, shares, WORTH * self.plan.grouping_noise / total
+                )
+            within = shares_within(groups, shares)
+            stack = Stack(schema, self.used.astype(np.int64), groups, within)
+            rows = np.bincount(stack.row_of_code, shares[stack.codes], stack.rows)
+            self._stacks = (one_way, stack, rows.astype(np.float64))
+        return self._stacks[1]
+
+    def _members(self, known: Known) -> tuple[Parameters, ...]:
+        stack, components = self._stack(known), self.plan.components
+        if known.members is not None:
+            return tuple(Parameters.at(flat, components) for flat in known.members)
+        assert self._stacks is not None  # the stack was just made
+        logits = np.log(np.maximum(self._stacks[2], 1e-6)).astype(np.float32)
+        members = []
+        for number in range(self.plan.members):
+            begun = Parameters.start(stack, components, START_NOISE, self.seed + number)
+            begun.logits[:] += logits[:, None]
+            members.append(begun)
+        return tuple(members)
+
+    def _fitted(self, known: Known, rates: Sequence[float]) -> npt.NDArray[np.float32]:
+        """All members after one step at each rate, as rows of logits."""
+        stack, total = self._stack(known), self.total(known)
+        assert self._stacks is not None  # the stack was just made
+        term = Measured(stack, self._in_groups(known, stack), total)
+        strength = strengths(stack, known.measurements, self._stacks[2], total)
+        members = climbed(
+            self._members(known),
+            lambda: Ascent(stack, self.plan.components, strength, DECAY_SQUARE),
+            [term],
+            rates,
+        )
+        return np.stack([one.flat for one in members])
+
+    def _in_groups(self, known: Known, stack: Stack) -> list[Measurement]:
+        """The measurements, with the one grouping that all larger tables share."""
+        found = []
+        for one in known.measurements:
+            if one.marginals.arity > 1:
+                marginals = Marginals(stack.groups, one.marginals.attributes)
+                one = replace(one, marginals=marginals)
+            found.append(one)
+        return found

@@ -1,0 +1,136 @@
+"""Groups of rare codes, from the noisy one-way tables alone.
+
+A column with 2,000 codes makes pair tables of millions of cells that hold noise alone. Codes that
+are frequent enough to be seen through the noise of the larger tables stand for themselves; the
+others are put together, in their declared order. Within a group the one-way table says how its
+codes share the records. All of it is a function of what was measured, so it is public.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.schema import Schema
+from dualquery.privacy.measuring import Measurement
+from dualquery.workloads.marginals import Groups
+
+Floats = npt.NDArray[np.float64]
+
+SURE = 4.0
+"""Codes whose noisy count is above so many standard deviations keep it."""
+
+LEAST = 1e-7
+"""No code is estimated below this share of the records: a model must be able to reach all."""
+
+
+def estimated_total(one_way: Measurement) -> float:
+    """The number of records, from the totals of one-way tables.
+
+    The total of a table is as noisy as it has cells, so each counts by the inverse of its size.
+    """
+    sizes = np.diff(one_way.marginals.start)
+    totals = np.add.reduceat(one_way.counts, one_way.marginals.start[:-1])
+    return float(max(1.0, (totals / sizes).sum() / (1.0 / sizes).sum()))
+
+
+def estimated_shares(one_way: Measurement, total: float, schema: Schema) -> Floats:
+    """The share of every code, all attributes' codes laid end to end; NaN where none was measured.
+
+    Args:
+        one_way: one-way tables with every code for itself.
+        total: the number of records.
+        schema: whose codes they are.
+    """
+    shares = np.full(int(schema.code_start[-1]), np.nan)
+    start, noise = one_way.marginals.start, float(np.sqrt(one_way.variance))
+    attributes = one_way.marginals.attributes[:, 0]
+    sizes = np.diff(start)
+    two = np.flatnonzero(sizes == 2)  # most columns of a wide table: all of them at once
+    ones = one_way.counts[start[two] + 1].astype(float) - one_way.counts[start[two]]
+    share = np.clip(0.5 + 0.5 * ones / total, LEAST, 1.0 - LEAST)
+    place = schema.code_start[attributes[two]]
+    shares[place], shares[place + 1] = 1.0 - share, share
+    for t in np.flatnonzero(sizes != 2):
+        first = int(schema.code_start[attributes[t]])
+        counts = one_way.counts[start[t] : start[t + 1]].astype(float)
+        shares[first : first + sizes[t]] = _estimated(counts, noise, total) / total
+    return shares
+
+
+def _estimated(counts: Floats, noise: float, total: float) -> Floats:
+    """Counts of one attribute's codes: none negative, `total` in all.
+
+    Codes far above the noise keep their count. The others share what is left, each drawn towards
+    their mean as far as their spread is no larger than the noise.
+    """
+    counts = counts - (counts.sum() - total) / len(counts)
+    sure = counts > SURE * noise
+    if not sure.all():
+        rest = counts[~sure]
+        left = max(total - counts[sure].sum(), 0.0)
+        spread = float(np.mean((rest - rest.mean()) ** 2))
+        kept = max(0.0, 1.0 - noise**2 / spread) if spread > 0.0 else 0.0
+        shared = np.maximum(left / len(rest) + kept * (rest - rest.mean()), 0.0)
+        if shared.sum() <= 0.0:
+            shared = np.ones(len(rest))
+        counts[~sure] = shared * (left / shared.sum())
+    counts = np.maximum(counts, LEAST * total)
+    scaled: Floats = counts * (total / counts.sum())
+    return scaled
+
+
+def grouped(
+    schema: Schema, attributes: npt.NDArray[np.integer], shares: Floats, least: float
+) -> Groups:
+    """Groups of codes with at least this share of the records each.
+
+    Args:
+        schema: whose codes are grouped.
+        attributes: the attributes to group; others keep every code for itself.
+        shares: estimated shares of all codes.
+        least: a code with this share stands alone; others form runs that have it.
+    """
+    groups = Groups.single(schema)
+    of_code, sizes = groups.of_code.copy(), groups.sizes.copy()
+    for attribute in attributes.tolist():
+        part = slice(schema.code_start[attribute], schema.code_start[attribute + 1])
+        if part.stop - part.start > 2:
+            of_code[part] = found = _runs(shares[part], least)
+            sizes[attribute] = found.max() + 1
+    return Groups(schema.code_start, of_code, sizes)
+
+
+def shares_within(groups: Groups, shares: Floats) -> Floats:
+    """The share of its group that every code has; NaN where nothing was measured."""
+    sizes = np.diff(groups.code_start)
+    row = np.repeat(groups.start[:-1], sizes) + groups.of_code
+    within: Floats = shares / np.bincount(row, shares, int(groups.start[-1]))[row]
+    return within
+
+
+def _runs(shares: Floats, least: float) -> npt.NDArray[np.int32]:
+    """The group of every code: alone, or in a run of rare codes in their declared order."""
+    runs: list[list[int]] = []
+    waiting: list[int] = []
+    for code, share in enumerate(shares.tolist()):
+        if share >= least:
+            runs.append([code])
+            continue
+        waiting.append(code)
+        if shares[waiting].sum() >= least:
+            runs.append(waiting)
+            waiting = []
+    if waiting:
+        shared = [run for run in runs if len(run) > 1]
+        if shared and shares[waiting].sum() < 0.5 * least:
+            shared[-1].extend(waiting)
+        else:
+            runs.append(waiting)
+    if len(runs) == 1 and len(shares) > 1:  # never a constant column
+        top = int(np.argmax(shares))
+        runs = [[top], [code for code in range(len(shares)) if code != top]]
+    of_code = np.empty(len(shares), dtype=np.int32)
+    for number, run in enumerate(runs):
+        of_code[run] = number
+    return of_code

@@ -1,0 +1,56 @@
+"""Shrinkage that yields to what was measured: one strength per attribute.
+
+One strength for all attributes is a bad compromise. Strong shrinkage has the least average error
+and loses correlations; weak shrinkage fits the noise of attributes that depend on nothing. The
+measured tables say, publicly, which attributes depend on others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.model.stack import Stack
+from dualquery.privacy.measuring import Measurement
+
+Floats = npt.NDArray[np.float64]
+
+PER_ATTRIBUTE = 20.0
+"""The strongest shrinkage, per attribute of the model: wider models have more to overfit."""
+
+HALVED = 5.0
+"""An attribute whose tables depart from independence by so many standard deviations is shrunk by
+half of the strongest."""
+
+
+def strengths(
+    stack: Stack, measurements: Sequence[Measurement], shares: Floats, total: float
+) -> Floats:
+    """κ_a = max(1, κ₀/(1 + z_a/5)) per attribute of the stack, κ₀ = 20 per attribute.
+
+    z_a is the largest departure from independence of the tables that name the attribute.
+
+    Args:
+        stack: the attributes that are modelled.
+        measurements: what was measured; one-way tables say nothing about dependence.
+        shares: the estimated share of every row of the stack.
+        total: the number of records.
+    """
+    largest = np.zeros(len(stack.attributes))
+    for one in measurements:
+        if one.marginals.arity == 1:
+            continue
+        positions = stack.positions(one.marginals.attributes)
+        for t, where in enumerate(positions):
+            counts = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
+            expected = np.ones(1)
+            for position in where:
+                part = shares[stack.start[position] : stack.start[position + 1]]
+                expected = np.multiply.outer(expected, part).reshape(-1)
+            squares = float(((counts - total * expected) ** 2).sum()) / one.variance
+            departure = (squares - len(counts)) / np.sqrt(2.0 * len(counts))
+            largest[where] = np.maximum(largest[where], departure)
+    strongest = PER_ATTRIBUTE * len(stack.attributes)
+    return np.maximum(1.0, strongest / (1.0 + largest / HALVED))

@@ -1,0 +1,111 @@
+"""Whole marginals with exact noise: counts go in, a measurement comes out.
+
+The cells of a marginal partition the records, so one record changes at most two of its counts,
+and a batch of T marginals at most two per marginal. A batch is one event, whatever the number of
+its cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import ParameterError
+from dualquery.privacy.events import MeasurementEvent, Noise
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
+from dualquery.privacy.sources import RandomSource
+from dualquery.workloads.marginals import Groups, Marginals
+
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """The noisy counts of some marginals, measured together.
+
+    Attributes:
+        marginals: which tables.
+        noise: which noise every cell has.
+        scale: σ of Gaussian noise, b of Laplace noise.
+        counts: the noisy counts of all cells, laid end to end.
+    """
+
+    marginals: Marginals
+    noise: Noise
+    scale: float
+    counts: Int64
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise in one cell."""
+        if self.noise is Noise.GAUSSIAN:
+            return self.scale**2 + 1.0 / 12.0
+        return 0.5 / math.sinh(0.5 / self.scale) ** 2
+
+    def event(self, neighbours: Neighbours) -> MeasurementEvent:
+        """What the measurement costs, as accountants read it."""
+        return batch_event(self.noise, self.scale, len(self.marginals), neighbours)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The measurement as arrays, for files."""
+        groups = self.marginals.groups
+        return {
+            "attributes": self.marginals.attributes,
+            "code_start": groups.code_start,
+            "of_code": groups.of_code,
+            "sizes": groups.sizes,
+            "counts": self.counts,
+            "scale": np.array(self.scale),
+            "laplace": np.array(self.noise is Noise.LAPLACE),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Measurement:
+        """The inverse of `to_arrays`."""
+        groups = Groups(arrays["code_start"], arrays["of_code"], arrays["sizes"])
+        marginals = Marginals(groups, arrays["attributes"])
+        if arrays["counts"].shape != (marginals.cells,):
+            raise ParameterError(
+                f"expected {marginals.cells} noisy counts, found {arrays['counts'].shape}"
+            )
+        noise = Noise.LAPLACE if arrays["laplace"] else Noise.GAUSSIAN
+        return cls(marginals, noise, float(arrays["scale"]), arrays["counts"])
+
+
+def batch_event(
+    noise: Noise, scale: float, tables: int, neighbours: Neighbours
+) -> MeasurementEvent:
+    """The event of `tables` marginals measured with noise of the same scale.
+
+    Each of them moves by at most one table's sensitivity, so together they move by √T of it in L2
+    and by T of it in L1.
+    """
+    return MeasurementEvent(
+        noise, scale, tables * neighbours.table_l1, math.sqrt(tables) * neighbours.table_l2
+    )
+
+
+def measure(
+    counts: Int64, marginals: Marginals, noise: Noise, scale: float, source: RandomSource
+) -> Measurement:
+    """Add exact noise to private counts.
+
+    Guarantee: the result costs what its event says, whatever the counts.
+
+    Args:
+        counts: private counts of all cells, laid end to end.
+        marginals: the tables they are the cells of; a function of what was released before.
+        noise: which noise to add.
+        scale: σ of Gaussian noise, b of Laplace noise.
+        source: where random words come from; only the operating system's source is private.
+    """
+    if counts.shape != (marginals.cells,):
+        raise ParameterError(f"expected {marginals.cells} counts, found {counts.shape}")
+    draw = rounded_gaussian if noise is Noise.GAUSSIAN else discrete_laplace
+    return Measurement(marginals, noise, scale, counts + draw(scale, len(counts), source))

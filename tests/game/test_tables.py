@@ -1,0 +1,244 @@
+"""Measured tables, from the plan to the release: what they cost, and that they help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dualquery as dq
+from dualquery.base.errors import ParameterError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.evaluation.figures import evaluate
+from dualquery.game import tables as tables_module
+from dualquery.game.tables_plan import Kind, Shape, TablesPlan, attribute_sets, make_tables_plan
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Noise
+from dualquery.privacy.measuring import measure
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.purse import Purse
+from dualquery.privacy.sources import SeededSource
+from dualquery.workloads.generators import all_marginals, parities, random_marginals
+from dualquery.workloads.marginals import Groups, Marginals
+
+ROWS = 20_000
+
+
+def schema() -> Schema:
+    return Schema(
+        (
+            Attribute.categorical("a", list("pqrs")),
+            Attribute.categorical("b", list("uvw")),
+            Attribute.binary("c"),
+            Attribute.categorical("codes", [f"x{i}" for i in range(60)]),
+            Attribute.numeric("d", [0, 10, 20, 30, 40]),
+        )
+    )
+
+
+def table(rows: int = ROWS, seed: int = 3) -> pa.Table:
+    """Columns that depend on one another, and one with many rare codes."""
+    random = np.random.default_rng(seed)
+    a = random.choice(4, rows, p=[0.5, 0.3, 0.15, 0.05])
+    b = np.where(random.random(rows) < 0.8, a % 3, random.integers(0, 3, rows))
+    c = (random.random(rows) < np.where(b == 1, 0.8, 0.1)).astype(int)
+    codes = np.minimum(random.geometric(0.2, rows) - 1 + 3 * c, 59)
+    d = 10 * a + random.integers(0, 10, rows)
+    return pa.table(
+        {
+            "a": np.array(list("pqrs"))[a],
+            "b": np.array(list("uvw"))[b],
+            "c": c,
+            "codes": [f"x{i}" for i in codes],
+            "d": d,
+        }
+    )
+
+
+def job(**settings) -> dq.DualQuery:
+    defaults = {"epsilon": 1.0, "delta": 1e-5, "queries": 4000, "seed": 1, "errors": False}
+    return dq.DualQuery(**{**defaults, **settings})
+
+
+@pytest.mark.parametrize("accountant", ["gaussian", "zcdp", "pure"])
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_the_planned_and_the_stated_cost_are_within_the_budget(
+    accountant: str, neighbours: Neighbours
+) -> None:
+    delta = 0.0 if accountant == "pure" else 1e-5
+    budget = Budget(1.0, delta, ROWS, neighbours, accountant)
+    plan = make_tables_plan(budget, Shape.of(random_marginals(schema(), 3, 2000)))
+    assert plan is not None
+    assert sum(step.share for step in plan.steps) == pytest.approx(1.0)
+    assert 0.999 < budget.cost(plan.events) / budget.epsilon <= 1.0
+    assert plan.purse.noise is (Noise.LAPLACE if accountant == "pure" else Noise.GAUSSIAN)
+    made = job(accountant=accountant, delta=delta, neighbours=str(neighbours), rows=ROWS).fit(
+        table(), schema=schema()
+    )
+    assert made.parameters["tables"] is not None
+    assert 0.9 < made.privacy.epsilon <= 1.0
+    events = made.transcript.events(ROWS, neighbours)
+    assert len(events.measurements) == len(made.transcript.measurements) >= 5
+
+
+def test_accountants_without_noise_and_parities_are_left_to_draws() -> None:
+    shape = Shape.of(random_marginals(schema(), 3, 100))
+    for accountant in ("advanced", "per-round"):
+        assert make_tables_plan(Budget(1.0, 1e-5, ROWS, accountant=accountant), shape) is None
+        with pytest.raises(ParameterError, match="does not cover measured tables"):
+            Purse(Budget(1.0, 1e-5, ROWS, accountant=accountant))
+    assert make_tables_plan(Budget(1.0, 1e-5, ROWS), Shape.of(parities(schema(), 2))) is None
+    assert make_tables_plan(Budget(1.0, 1e-5, 50), shape) is None, "noise would drown the pairs"
+
+
+def test_the_workload_decides_which_tables_there_are() -> None:
+    declared = schema()
+    one = make_tables_plan(Budget(1.0, 1e-5, ROWS), Shape.of(all_marginals(declared, 1)))
+    assert one is not None
+    assert [step.kind for step in one.steps] == [Kind.ONE_WAY]
+    named = dq.Workload.of([dq.parse("a=p & c", declared), dq.parse("b=u", declared)], declared)
+    assert attribute_sets(named, 2).tolist() == [[0, 2]]
+    assert attribute_sets(named, 3).tolist() == []
+    narrow = Schema(tuple(Attribute.binary(f"x{i}") for i in range(8)))
+    kinds = [
+        step.kind
+        for step in make_tables_plan(
+            Budget(1.0, 1e-5, ROWS), Shape.of(random_marginals(narrow, 3, 500))
+        ).steps
+    ]
+    assert kinds[:3] == [Kind.ONE_WAY, Kind.PAIRS, Kind.TRIPLES]
+    assert kinds[3:5] == [Kind.DRAWS, Kind.NAMED]
+
+
+def test_a_plan_survives_its_way_through_a_file() -> None:
+    budget = Budget(1.0, 1e-5, ROWS)
+    plan = make_tables_plan(budget, Shape.of_all(schema(), 3))
+    assert TablesPlan.from_dict(budget, plan.to_dict()) == plan
+
+
+def test_tables_are_more_accurate_than_draws_and_intervals_hold() -> None:
+    private = table()
+    measured = job(errors=True).fit(private, schema=schema())
+    drawn = job(measure=False).fit(private, schema=schema())
+    assert drawn.parameters["tables"] is None
+    ours, theirs = evaluate(measured, private), evaluate(drawn, private)
+    assert ours.distance.average_error < 0.6 * theirs.distance.average_error
+    assert ours.distance.max_error < theirs.distance.max_error
+    spread = measured.standard_errors(measured.workload)
+    assert 0.9 < np.mean(np.abs(ours.released - ours.truth) <= 1.96 * spread) <= 1.0
+
+
+def test_a_wrong_reference_size_does_no_harm() -> None:
+    private = table()
+    found = []
+    for rows in (ROWS, ROWS * 4 // 3, ROWS * 2 // 3):
+        made = job(neighbours="add-remove", rows=rows).fit(private, schema=schema())
+        found.append(evaluate(made, private).distance.average_error)
+    assert max(found) < 2.5 * min(found), found
+
+
+def test_a_release_is_read_back_with_its_measurements(tmp_path: Path) -> None:
+    made = job().release(table(), tmp_path / "out", schema=schema())
+    again = dq.load(tmp_path / "out")
+    assert again.privacy.epsilon == made.privacy.epsilon
+    assert len(again.transcript.measurements) == len(made.transcript.measurements)
+    for one, other in zip(again.transcript, made.transcript, strict=True):
+        assert (one.measurement is None) == (other.measurement is None)
+        if one.measurement is not None:
+            np.testing.assert_array_equal(one.measurement.counts, other.measurement.counts)
+            assert one.measurement.scale == other.measurement.scale
+    np.testing.assert_allclose(
+        again.answers(again.workload), made.answers(made.workload), atol=1e-12
+    )
+    from dualquery.release.refitting import refitted
+
+    same = refitted(again, errors=False)
+    np.testing.assert_allclose(same.answers(again.workload), made.answers(made.workload), atol=1e-9)
+    fewer = refitted(again, components=8, errors=False)
+    assert len(fewer.model.weights) < len(made.model.weights)
+
+
+def test_the_noise_is_that_of_the_source_and_of_no_other_round() -> None:
+    declared = schema()
+    marginals = Marginals(Groups.single(declared), np.array([[0], [1]], np.int32))
+    counts = np.arange(marginals.cells) * 1000
+    one = measure(counts, marginals, Noise.GAUSSIAN, 50.0, SeededSource(4).for_round(0))
+    same = measure(counts, marginals, Noise.GAUSSIAN, 50.0, SeededSource(4).for_round(0))
+    other = measure(counts, marginals, Noise.GAUSSIAN, 50.0, SeededSource(4).for_round(1))
+    np.testing.assert_array_equal(one.counts, same.counts)
+    assert not np.array_equal(one.counts, other.counts)
+    assert np.abs(one.counts - counts).max() < 50.0 * 6
+    shifted = measure(counts + 7, marginals, Noise.GAUSSIAN, 50.0, SeededSource(4).for_round(0))
+    np.testing.assert_array_equal(shifted.counts - one.counts, 7)
+
+
+def test_everything_after_the_noise_is_public(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    """With draws and noise replaced by fixed ones, the release does not depend on the table."""
+    from dualquery.privacy.sampler import Draws
+
+    def fixed(counts, marginals, noise, scale, source):
+        made = np.random.default_rng(len(counts)).integers(0, 500, len(counts))
+        return measure(np.zeros_like(counts), marginals, noise, scale, source).__class__(
+            marginals, noise, scale, made
+        )
+
+    monkeypatch.setattr(tables_module, "measure", fixed)
+    monkeypatch.setattr(
+        tables_module,
+        "_draws",
+        lambda drawer, player, known, temperature, samples, source: Draws(
+            np.arange(samples), np.zeros(samples, bool)
+        ),
+    )
+    paths = []
+    for seed in (1, 2):
+        out = tmp_path / f"out{seed}"
+        job(queries=300).release(table(seed=seed), out, schema=schema())
+        paths.append({file.name: file.read_bytes() for file in out.iterdir()})
+    assert paths[0] == paths[1]
+
+
+@pytest.mark.parametrize("kill_at", [0, 1, 2, 4])
+def test_a_killed_run_goes_on_with_what_it_measured(kill_at: int, tmp_path: Path) -> None:
+    """Killed while it fits or tabulates, it neither measures nor pays a second time."""
+    whole = job(queries=300).release(table(), tmp_path / "whole", schema=schema())
+    from dualquery.engines.local import LocalEngine
+
+    plain, calls = LocalEngine.tabulate, []
+
+    class StopError(BaseException):
+        pass
+
+    def stopping(self, source, declared, marginals, treatment):
+        calls.append(len(marginals))
+        if len(calls) == kill_at + 1:
+            raise StopError
+        return plain(self, source, declared, marginals, treatment)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalEngine, "tabulate", stopping)
+        with pytest.raises(StopError):
+            job(queries=300).release(table(), tmp_path / "out", schema=schema())
+    resumed = job(queries=300).release(table(), tmp_path / "out", schema=schema(), resume=True)
+    assert len(calls) == kill_at + 1
+    for one, other in zip(
+        whole.transcript.measurements, resumed.transcript.measurements, strict=True
+    ):
+        np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_array_equal(whole.model.tables, resumed.model.tables)
+
+
+def test_the_mean_price_of_a_batch_is_that_of_its_tables() -> None:
+    declared = schema()
+    marginals = Marginals(Groups.single(declared), np.array([[0], [1], [2]], np.int32))
+    one = measure(
+        np.zeros(marginals.cells, np.int64), marginals, Noise.GAUSSIAN, 10.0, SeededSource(1)
+    )
+    for neighbours, delta in ((Neighbours.REPLACE_ONE, 2.0), (Neighbours.ADD_REMOVE, 1.0)):
+        assert one.event(neighbours).mu_squared == pytest.approx(3 * delta / 100.0)
+        laplace = replace(one, noise=Noise.LAPLACE).event(neighbours)
+        assert laplace.pure == pytest.approx(3 * delta / 10.0)
