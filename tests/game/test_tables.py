@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +13,22 @@ import pyarrow as pa
 import pytest
 
 import dualquery as dq
-from dualquery.base.errors import ParameterError
+from dualquery.base.errors import ParameterError, ReleaseError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.evaluation.figures import evaluate
 from dualquery.game import tables as tables_module
 from dualquery.game.tables_plan import Kind, Shape, TablesPlan, attribute_sets, make_tables_plan
+from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.game.transcript import Transcript
+from dualquery.model.grouping import MOST_CELLS
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
-from dualquery.privacy.measuring import measure
+from dualquery.privacy.measuring import Measurement, measure
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.purse import Purse
 from dualquery.privacy.sources import SeededSource
+from dualquery.release import verifying
 from dualquery.workloads.generators import all_marginals, parities, random_marginals
 from dualquery.workloads.marginals import Groups, Marginals
 
@@ -242,3 +249,168 @@ def test_the_mean_price_of_a_batch_is_that_of_its_tables() -> None:
         assert one.event(neighbours).mu_squared == pytest.approx(3 * delta / 100.0)
         laplace = replace(one, noise=Noise.LAPLACE).event(neighbours)
         assert laplace.pure == pytest.approx(3 * delta / 10.0)
+
+
+def test_wide_columns_are_grouped_until_the_tables_that_draws_may_name_can_be_counted() -> None:
+    """Columns of 1,000 frequent codes: a table of three of them would have a billion cells."""
+    declared = Schema(
+        (
+            *(Attribute.categorical(f"c{i}", [f"x{j}" for j in range(1000)]) for i in range(3)),
+            Attribute.categorical("few", list("pqrs")),
+        )
+    )
+    asked = random_marginals(declared, 3, 500)
+    plan = make_tables_plan(Budget(5.0, 1e-6, 300_000), Shape.of(asked))
+    assert plan is not None
+    player = TablesPlayer(asked, plan)
+    first = player.marginals(player.start(), plan.steps[0])
+    counts = np.full(first.cells, 300)
+    counts[-4:] = [100_000, 90_000, 70_000, 40_000]
+    scale = plan.purse.scale(plan.steps[0].share, len(first))
+    one_way = measure(counts, first, Noise.GAUSSIAN, scale, SeededSource(1))
+    known = Known(measurements=(one_way,), named=((0, 1, 2), (0, 1, 3)))
+    named = player.marginals(known, plan.steps[3])
+    assert 1 << 20 < named.cells <= MOST_CELLS
+    assert named.groups.sizes[3] == 4, "narrow columns keep their codes"
+
+
+def test_a_named_one_way_table_means_the_same_after_a_resume() -> None:
+    """Draws may name single attributes; their table is of groups, also when read from a file."""
+    declared = schema()
+    queries = [dq.parse(text, declared) for text in ("a=p & codes=x1", "codes=x2", "c & d>=20")]
+    asked = dq.Workload.of(queries, declared)
+    plan = make_tables_plan(Budget(1.0, 1e-5, ROWS), Shape.of(asked))
+    player = TablesPlayer(asked, plan)
+    first = player.marginals(player.start(), plan.steps[0])
+    counts = np.zeros(first.cells, np.int64)
+    counts[first.start[:-1]] = ROWS
+    counts[first.start[2] + np.array([0, 30])] = 0, ROWS  # the first group is not the first code
+    known = Known((measure(counts, first, Noise.GAUSSIAN, 20.0, SeededSource(1)),), ((3,),))
+    named = player.marginals(known, plan.steps[3])
+    assert named.cells < 60, "rare codes are grouped"
+    made = measure(np.arange(named.cells), named, Noise.GAUSSIAN, 20.0, SeededSource(2))
+    again = Measurement.from_arrays(made.to_arrays())
+    fits = []
+    for one in (made, again):
+        after = replace(known, measurements=(*known.measurements, one), named=())
+        fits.append(player.fitted_anew(after, 3).members)
+    np.testing.assert_array_equal(fits[0], fits[1])
+
+
+@pytest.mark.parametrize("rows", [10, 1000, 10_000_000])
+def test_a_draw_with_another_divisor_costs_no_more_than_was_charged(rows: int) -> None:
+    """The rounding charge grows with the temperature that is really used."""
+    unit = Neighbours.ADD_REMOVE
+    for temperature in (1e-3, 7.0, 3000.0):
+        for reference in (1, 999, 5_000_000):
+            used = unit.rescaled(temperature, rows, reference)
+            charged = float(unit.draw_range(temperature, rows))
+            assert float(unit.draw_range(used, reference)) <= charged
+            if charged > 1e-6:
+                assert used == pytest.approx(temperature * reference / rows, rel=1e-2)
+
+
+def test_draws_under_add_remove_use_the_temperature_that_was_paid_for() -> None:
+    declared = schema()
+    asked = random_marginals(declared, 3, 300)
+    budget = Budget(4.0, 1e-5, 2000, Neighbours.ADD_REMOVE)
+    plan = make_tables_plan(budget, Shape.of(asked))
+    player = TablesPlayer(asked, plan)
+    first = player.marginals(player.start(), plan.steps[0])
+    counts = np.zeros(first.cells, np.int64)
+    counts[first.start[:-1]] = 5_000_000
+    known = Known((measure(counts, first, Noise.GAUSSIAN, 20.0, SeededSource(1)),))
+    told = []
+
+    class Drawer:
+        def draw(self, temperature, played, samples, source, *, reference=None):
+            told.append((temperature, reference))
+
+    tables_module._draws(Drawer(), player, known, plan.temperature, 5, SeededSource(1))
+    ((used, reference),) = told
+    assert reference == pytest.approx(5_000_000, rel=1e-3)
+    assert used > 2048.0, "or the rounding charge would be the same"
+    paid = budget.neighbours.draw_range(plan.temperature, budget.rows)
+    assert budget.neighbours.draw_range(used, reference) <= paid
+
+
+def resealed(out: Path, **changes) -> None:
+    """Change arrays of a transcript (None takes one out), and every digest with them."""
+    with np.load(out / "transcript.npz") as stored:
+        arrays = {**stored, **changes}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    np.savez_compressed(out / "transcript.npz", **arrays)
+    content = json.loads((out / "release.json").read_text())
+    content["files"]["transcript.npz"] = hashlib.sha256(
+        (out / "transcript.npz").read_bytes()
+    ).hexdigest()
+    content["digest"] = verifying.content_digest(content)
+    (out / "release.json").write_text(json.dumps(content))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("kept") / "out"
+    job(queries=300).release(table(), out, schema=schema())
+    return out
+
+
+def _forged(arrays: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray | None]]:
+    code, sizes = arrays["measured_1_of_code"], arrays["measured_1_sizes"]
+    tables, counts = arrays["measured_1_attributes"], arrays["measured_1_counts"]
+    overlapping, negative = code.copy(), tables.copy()
+    overlapping[:4] = 0
+    negative[0, 0] -= len(sizes)
+    draws = arrays["draw_counts"].copy()
+    draws[[1, 2]] = draws[[2, 1]]
+    hot = arrays["temperatures"].copy()
+    hot[1] = hot[2]
+    beyond = {f"measured_99_{name[11:]}": array for name, array in arrays.items()
+              if name.startswith("measured_1_")}  # fmt: skip
+    return {
+        "fewer counts": {"measured_1_counts": counts[:-1]},
+        "counts with fractions": {"measured_1_counts": counts + 0.5},
+        "no scale": {"measured_1_scale": None},
+        "scale zero": {"measured_1_scale": np.array(0.0)},
+        "scale negative": {"measured_1_scale": np.array(-50.0)},
+        "scale nan": {"measured_1_scale": np.array(np.nan)},
+        "two scales": {"measured_1_scale": np.array([50.0, 50.0])},
+        "one scale in a list": {"measured_1_scale": arrays["measured_1_scale"][None]},
+        "a larger scale": {"measured_1_scale": 2 * arrays["measured_1_scale"]},
+        "noise of no kind": {"measured_1_laplace": np.array("no")},
+        "empty groups": {"measured_1_of_code": overlapping},
+        "groups beyond": {"measured_1_of_code": code + 1},
+        "sizes that disagree": {"measured_1_sizes": sizes + 1},
+        "huge sizes": {"measured_1_sizes": np.full_like(sizes, 2**31 - 1)},
+        "codes of another schema": {"measured_1_code_start": arrays["measured_1_code_start"] + 1},
+        "attributes from the end": {"measured_1_attributes": negative},
+        "attributes beyond": {"measured_1_attributes": tables + 100},
+        "a table twice": {"measured_1_attributes": np.vstack([tables[1:], tables[1:2]])},
+        "tables in no round": beyond,
+        "draws beside tables": {"draw_counts": draws, "temperatures": hot},
+    }
+
+
+def test_forged_tables_are_refused_in_one_line(kept: Path, tmp_path: Path) -> None:
+    with np.load(kept / "transcript.npz") as stored:
+        every = _forged(dict(stored))
+    for name, changes in every.items():
+        out = Path(shutil.copytree(kept, tmp_path / name))
+        resealed(out, **changes)
+        with pytest.raises(ReleaseError) as refused:
+            dq.load(out)
+        assert "\n" not in str(refused.value), name
+        shutil.rmtree(out)
+    resealed(Path(shutil.copytree(kept, tmp_path / "same")))
+    dq.load(tmp_path / "same")
+
+
+def test_draws_beside_a_measurement_are_charged_too(kept: Path) -> None:
+    transcript = dq.load(kept).transcript
+    rounds = list(transcript)
+    drawn = next(one for one in rounds if len(one.draws))
+    place = next(i for i, one in enumerate(rounds) if one.measurement is not None)
+    plain = transcript.events(ROWS, Neighbours.REPLACE_ONE).mu_squared
+    rounds[place] = replace(rounds[place], draws=drawn.draws, temperature=drawn.temperature)
+    both = Transcript(tuple(rounds)).events(ROWS, Neighbours.REPLACE_ONE).mu_squared
+    assert both > plain * 1.01

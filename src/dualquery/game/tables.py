@@ -92,12 +92,13 @@ def _draws(
 
     Under add-remove neighbours the temperature is charged against the public reference n0, while
     scores are divided by the estimated number of records N̂, which is public too. A temperature
-    that is larger by N̂/n0 then has the range that is charged.
+    that is larger by N̂/n0 then has the range that is charged; `rescaled` takes off what its
+    rounding costs.
     """
     answers = player.answers(known)
     budget = player.plan.budget
     if budget.neighbours is Neighbours.REPLACE_ONE:
         return drawer.draw(temperature, answers, samples, source)
     reference = max(1, round(player.total(known)))
-    scaled = temperature * (reference / budget.rows)
+    scaled = budget.neighbours.rescaled(temperature, budget.rows, reference)
     return drawer.draw(scaled, answers, samples, source, reference=reference)

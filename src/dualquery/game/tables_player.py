@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,13 @@ from dualquery.domain.free import Free
 from dualquery.game.tables_plan import Kind, Step, TablesPlan, attribute_sets
 from dualquery.game.transcript import Move, Released, Transcript
 from dualquery.model.ensemble import climbed, published
-from dualquery.model.grouping import estimated_shares, estimated_total, grouped, shares_within
+from dualquery.model.grouping import (
+    estimated_shares,
+    estimated_total,
+    grouped,
+    most_groups,
+    shares_within,
+)
 from dualquery.model.measured import Measured
 from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
@@ -71,6 +78,7 @@ class TablesPlayer:
         self.seed = seed
         # The stack of the last one-way tables: a memory of what could be computed again.
         self._stacks: tuple[Measurement, Stack, Floats] | None = None
+        self._listed: dict[Kind, npt.NDArray[np.int32]] = {}
 
     @cached_property
     def used(self) -> npt.NDArray[np.int32]:
@@ -91,7 +99,7 @@ class TablesPlayer:
             widest = max(len(one) for one in known.named)
             chosen = [one for one in known.named if len(one) == widest]
             return Marginals(groups, np.array(chosen, dtype=np.int32))
-        return Marginals(groups, attribute_sets(self.workload, 2 if step.kind is Kind.PAIRS else 3))
+        return Marginals(groups, self._sets(step.kind))
 
     def answers(self, known: Known) -> Floats:
         """What the average of the fits answers to each query."""
@@ -163,7 +171,11 @@ class TablesPlayer:
             terms = self.workload.terms[self.workload.start[query] : self.workload.start[query + 1]]
             attributes = np.unique(self.workload.literals.attribute[terms >> 1]).tolist()
             found.add(
-                tuple(sorted(attributes, key=lambda a: (-self.workload.schema.sizes[a], a))[:3])
+                tuple(
+                    sorted(attributes, key=lambda a: (-self.workload.schema.sizes[a], a))[
+                        :MOST_NAMED
+                    ]
+                )
             )
         return tuple(sorted(tuple(sorted(one)) for one in found))
 
@@ -177,14 +189,37 @@ class TablesPlayer:
             if larger:  # what was measured says how it was grouped
                 groups = larger[0].marginals.groups
             else:
-                groups = grouped(
-                    schema, self.used, shares, WORTH * self.plan.grouping_noise / total
-                )
+                groups = self._grouped(shares, WORTH * self.plan.grouping_noise / total)
             within = shares_within(groups, shares)
             stack = Stack(schema, self.used.astype(np.int64), groups, within)
             rows = np.bincount(stack.row_of_code, shares[stack.codes], stack.rows)
             self._stacks = (one_way, stack, rows.astype(np.float64))
         return self._stacks[1]
+
+    def _grouped(self, shares: Floats, least: float) -> Groups:
+        """Groups that are seen through the noise, and whose tables can be counted and fitted."""
+        schema = self.workload.schema
+        groups = grouped(schema, self.used, shares, least)
+        arity = min(MOST_NAMED, int(np.diff(self.workload.start).max(initial=1)))
+        named = min(self.plan.draws, math.comb(len(self.used), arity))
+        most = most_groups(groups.sizes[self.used], self._cells_of_listed, named, arity)
+        return groups if most is None else grouped(schema, self.used, shares, least, most)
+
+    def _cells_of_listed(self, sizes: npt.NDArray[np.integer]) -> int:
+        """The cells of the tables that are measured before the first draw."""
+        every = np.ones(len(self.workload.schema))
+        every[self.used] = sizes
+        cells = 0.0
+        for step in self.plan.steps:
+            if step.kind in (Kind.PAIRS, Kind.TRIPLES):
+                cells += every[self._sets(step.kind)].prod(axis=1).sum()
+        return int(cells)
+
+    def _sets(self, kind: Kind) -> npt.NDArray[np.int32]:
+        """The pairs or triples of attributes that are asked about together."""
+        if kind not in self._listed:
+            self._listed[kind] = attribute_sets(self.workload, 2 if kind is Kind.PAIRS else 3)
+        return self._listed[kind]
 
     def _members(self, known: Known) -> tuple[Parameters, ...]:
         stack, components = self._stack(known), self.plan.components
@@ -214,11 +249,12 @@ class TablesPlayer:
         return np.stack([one.flat for one in members])
 
     def _in_groups(self, known: Known, stack: Stack) -> list[Measurement]:
-        """The measurements, with the one grouping that all larger tables share."""
-        found = []
-        for one in known.measurements:
-            if one.marginals.arity > 1:
-                marginals = Marginals(stack.groups, one.marginals.attributes)
-                one = replace(one, marginals=marginals)
-            found.append(one)
-        return found
+        """The measurements, with the one grouping that all but the first share."""
+        first, *rest = known.measurements
+        return [
+            first,
+            *(
+                replace(one, marginals=Marginals(stack.groups, one.marginals.attributes))
+                for one in rest
+            ),
+        ]

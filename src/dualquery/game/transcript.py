@@ -94,11 +94,11 @@ class Transcript:
         """
         found = Events.of_measurements()
         for one in self.rounds:
-            if one.measurement is not None:
-                found = found.then(Events.of_measurements(one.measurement.event(neighbours)))
-            else:
+            if one.measurement is None or len(one.draws):
                 drawn = Events.of([one.temperature], [len(one.draws)], rows, neighbours)
                 found = found.then(drawn)
+            if one.measurement is not None:
+                found = found.then(Events.of_measurements(one.measurement.event(neighbours)))
         return found
 
     def stacked(self, name: str) -> npt.NDArray[Any] | None:

@@ -8,6 +8,8 @@ codes share the records. All of it is a function of what was measured, so it is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +24,9 @@ SURE = 4.0
 
 LEAST = 1e-7
 """No code is estimated below this share of the records: a model must be able to reach all."""
+
+MOST_CELLS = 1 << 24
+"""The most cells that are measured in one step: what can be counted and fitted in a sitting."""
 
 
 def estimated_total(one_way: Measurement) -> float:
@@ -81,7 +86,11 @@ def _estimated(counts: Floats, noise: float, total: float) -> Floats:
 
 
 def grouped(
-    schema: Schema, attributes: npt.NDArray[np.integer], shares: Floats, least: float
+    schema: Schema,
+    attributes: npt.NDArray[np.integer],
+    shares: Floats,
+    least: float,
+    most: int | None = None,
 ) -> Groups:
     """Groups of codes with at least this share of the records each.
 
@@ -90,15 +99,51 @@ def grouped(
         attributes: the attributes to group; others keep every code for itself.
         shares: estimated shares of all codes.
         least: a code with this share stands alone; others form runs that have it.
+        most: the most groups of one attribute, at least 2; where `least` gives more, it is raised.
     """
     groups = Groups.single(schema)
     of_code, sizes = groups.of_code.copy(), groups.sizes.copy()
     for attribute in attributes.tolist():
         part = slice(schema.code_start[attribute], schema.code_start[attribute + 1])
         if part.stop - part.start > 2:
-            of_code[part] = found = _runs(shares[part], least)
+            found = _runs(shares[part], least)
+            raised = 0.0 if most is None else max(least, 0.5 / most)
+            while most is not None and found.max() >= most:
+                found, raised = _runs(shares[part], raised), 1.2 * raised
+            of_code[part] = found
             sizes[attribute] = found.max() + 1
     return Groups(schema.code_start, of_code, sizes)
+
+
+def most_groups(
+    sizes: npt.NDArray[np.integer],
+    cells_of: Callable[[npt.NDArray[np.integer]], int],
+    named: int,
+    arity: int,
+) -> int | None:
+    """How many groups an attribute may have at most; None where there are few enough already.
+
+    Columns of thousands of frequent codes would make tables of billions of cells. Those cannot be
+    counted, and that would show only after the draws that name them were paid for.
+
+    Args:
+        sizes: the groups of each attribute.
+        cells_of: the cells of all tables that are measured in any case, given such sizes.
+        named: the most tables that one round of draws names.
+        arity: how many attributes each of those has.
+    """
+    most = int(sizes.max(initial=2))
+
+    def fits(most: int) -> bool:
+        cut = np.minimum(sizes, most)
+        largest = float(np.sort(cut)[-arity:].astype(float).prod())
+        return named * largest <= MOST_CELLS and cells_of(cut) <= MOST_CELLS
+
+    if fits(most):
+        return None
+    while most > 2 and not fits(most):
+        most = max(2, most * 9 // 10)
+    return most
 
 
 def shares_within(groups: Groups, shares: Floats) -> Floats:

@@ -74,8 +74,11 @@ class Measurement:
             raise ParameterError(
                 f"expected {marginals.cells} noisy counts, found {arrays['counts'].shape}"
             )
-        noise = Noise.LAPLACE if arrays["laplace"] else Noise.GAUSSIAN
-        return cls(marginals, noise, float(arrays["scale"]), arrays["counts"])
+        scale, laplace = arrays["scale"], arrays["laplace"]
+        if scale.shape != () or laplace.shape != () or laplace.dtype != np.bool_:
+            raise ParameterError("expected one scale and one kind of noise for all tables")
+        noise = Noise.LAPLACE if laplace else Noise.GAUSSIAN
+        return cls(marginals, noise, float(scale), arrays["counts"])
 
 
 def batch_event(

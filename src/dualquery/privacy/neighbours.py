@@ -20,6 +20,9 @@ ROUNDING_CHARGE = 2.0**-36
 COVERED_TEMPERATURE = 2048.0
 """The largest temperature for which `ROUNDING_CHARGE` covers the rounding of the exponents."""
 
+_SHORT = 1.0 - 1e-12
+"""Steps towards a price stop a little below it, so that rounding cannot lift them above it."""
+
 
 class Neighbours(StrEnum):
     """The unit of privacy: which tables a release must make hard to tell apart.
@@ -76,6 +79,23 @@ class Neighbours(StrEnum):
         """
         beta = np.asarray(temperatures, dtype=np.float64)
         return np.where(beta > 0.0, self.ideal_range(beta, rows) + rounding_charge(beta), 0.0)
+
+    def rescaled(self, temperature: float, rows: int, reference: int) -> float:
+        """The temperature that has no larger range with another divisor than it was charged for.
+
+        The ideal range stays the same if the temperature grows as the divisor does. The rounding
+        charge does not: it grows with the temperature, so what is added to it is taken off.
+
+        Args:
+            temperature: the temperature that is charged.
+            rows: the divisor that it is charged for.
+            reference: the divisor that scores really have; a public number.
+        """
+        paid = float(self.draw_range(temperature, rows))
+        scaled = temperature * (whole("reference", reference) / rows)
+        while (cost := float(self.draw_range(scaled, reference))) > paid:
+            scaled *= (paid / cost) * _SHORT
+        return scaled
 
 
 def rounding_charge(temperatures: ArrayLike) -> NDArray[np.float64]:

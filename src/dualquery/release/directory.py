@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dualquery.base.errors import DualQueryError, ReleaseError
+from dualquery.base.errors import DualQueryError, ParameterError, ReleaseError
 from dualquery.base.files import lock, sync_directory
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Transcript
@@ -26,6 +26,7 @@ from dualquery.release.frames import records_table, write_table
 from dualquery.release.page.render import render_page
 from dualquery.release.published import Published
 from dualquery.release.verifying import (
+    check_measurements,
     check_shapes,
     check_statement,
     content_digest,
@@ -289,9 +290,13 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Published:
     actions = Actions(queries, int(stored["asked"]), stored["offsets"])
     arrays = read_arrays(folder / "transcript.npz")
     check_shapes(arrays, len(content["rounds"]), folder / "transcript.npz")
-    transcript = Transcript.from_arrays(arrays, content["rounds"])
     privacy = PrivacyStatement.from_dict(content["privacy"])
-    check_statement(privacy, content["privacy"]["stamp"], content["parameters"], transcript)
+    try:
+        transcript = Transcript.from_arrays(arrays, content["rounds"])
+        check_measurements(transcript, schema)
+        check_statement(privacy, content["privacy"]["stamp"], content["parameters"], transcript)
+    except ParameterError as error:  # it speaks of a value in the file, not of the reader's
+        raise ReleaseError(str(error)) from None
     model = errors = None
     if "model.npz" in content["files"]:
         stored = read_arrays(folder / "model.npz")

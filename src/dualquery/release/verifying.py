@@ -20,8 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
+from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Transcript
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.workloads.marginals import Groups
 
 MOST_JSON = 1 << 28
 """The most bytes of `release.json`; a schema of a million codes needs a tenth of them."""
@@ -108,6 +110,46 @@ def check_shapes(arrays: Mapping[str, npt.NDArray[Any]], rounds: int, path: Path
     )
     if not fits:
         raise ReleaseError(f"{str(path)!r}: its arrays do not fit the {rounds} rounds")
+    known = {f"{kind}_{number}" for kind in ("measured", "played") for number in range(rounds)}
+    for name in arrays:
+        if name.startswith(("measured_", "played_")) and "_".join(name.split("_")[:2]) not in known:
+            raise ReleaseError(f"{str(path)!r}: {name} belongs to none of its {rounds} rounds")
+
+
+def check_measurements(transcript: Transcript, schema: Schema) -> None:
+    """Refuse measured tables that are not marginals of the schema.
+
+    The price of a table rests on its cells being disjoint. So its groups must be a partition.
+    """
+    attributes = len(schema)
+    for number, one in enumerate(transcript):
+        if one.measurement is None:
+            continue
+        measured, groups = one.measurement.marginals.attributes, one.measurement.marginals.groups
+        fits = (
+            all(a.dtype.kind in "iu" for a in (measured, groups.of_code, groups.sizes))
+            and one.measurement.counts.dtype.kind in "iu"
+            and np.array_equal(groups.code_start, schema.code_start)
+            and groups.of_code.shape == (int(schema.code_start[-1]),)
+            and groups.sizes.shape == (attributes,)
+            and measured.size > 0
+            and bool(np.all((measured >= 0) & (measured < attributes)))
+            and _partitions(groups)
+            and not len(one.draws)
+        )
+        if not fits:
+            raise ReleaseError(f"the tables of round {number + 1} are no marginals of its schema")
+
+
+def _partitions(groups: Groups) -> bool:
+    """Whether the groups of every attribute are numbered from 0 to its size, none of them empty."""
+    codes = np.diff(groups.code_start)
+    if np.any(groups.sizes < 1) or np.any(groups.sizes > codes):
+        return False
+    if np.any(groups.of_code < 0) or np.any(groups.of_code >= np.repeat(groups.sizes, codes)):
+        return False
+    every = np.repeat(groups.start[:-1], codes) + groups.of_code
+    return bool(np.all(np.bincount(every, minlength=int(groups.start[-1])) > 0))
 
 
 def check_statement(
