@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ from dualquery.workloads.workload import Workload
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
+def data_folder() -> Path:
+    """Where files of public tables are: `DUALQUERY_DATA`, or beside the repository."""
+    return Path(os.environ.get("DUALQUERY_DATA", SHARED))
+
+
 def public_table(name: str) -> tuple[Any, Schema] | None:
     """A table in the paper's discretisation; None where its file is not here."""
     data = DATA_SETS[name]
@@ -26,7 +32,8 @@ def public_table(name: str) -> tuple[Any, Schema] | None:
 
 def missing(name: str) -> list[dict[str, Any]]:
     """What a benchmark prints instead of figures."""
-    return [{"name": name, "skipped": f"needs {DATA_SETS[name].file} (set DUALQUERY_DATA)"}]
+    file = DATA_SETS[name].file if name in DATA_SETS else f"{name}.csv.gz"
+    return [{"name": name, "skipped": f"needs {file} (set DUALQUERY_DATA)"}]
 
 
 def true_answers(table: Any, workload: Workload) -> npt.NDArray[np.float64]:

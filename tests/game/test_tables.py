@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -414,3 +415,20 @@ def test_draws_beside_a_measurement_are_charged_too(kept: Path) -> None:
     rounds[place] = replace(rounds[place], draws=drawn.draws, temperature=drawn.temperature)
     both = Transcript(tuple(rounds)).events(ROWS, Neighbours.REPLACE_ONE).mu_squared
     assert both > plain * 1.01
+
+
+def test_sets_of_attributes_agree_with_a_plain_count() -> None:
+    declared = schema()
+    workload = random_marginals(declared, 3, 40) + random_marginals(declared, 2, 5)
+    workload = workload + all_marginals(declared, 1)
+    for arity in (1, 2, 3):
+        expected = set()
+        for query in workload:
+            named = sorted(one.attribute for one in query.literals)
+            expected |= set(combinations(named, arity))
+        assert [tuple(row) for row in attribute_sets(workload, arity).tolist()] == sorted(expected)
+
+
+def test_wide_tables_are_left_to_draws() -> None:
+    wide = Shape(attributes=300, codes=600, pairs=44_850, triples=0)
+    assert make_tables_plan(Budget(1.0, 1e-3, 10_000_000), wide) is None
