@@ -136,16 +136,27 @@ def release(
         typer.echo(describe(made, out))
 
 
+def _course(made: Release) -> str:
+    """What was released, in a few words."""
+    measured = made.transcript.measurements
+    drawn = int(made.transcript.draw_counts.sum())
+    if measured:
+        tables = sum(len(one.marginals) for one in measured)
+        return f"{tables:,} measured tables, {drawn:,} draws"
+    parameters = made.parameters
+    return (
+        f"{parameters['rounds']} rounds of {parameters['samples']} draws, eta {parameters['eta']:g}"
+    )
+
+
 def describe(made: Release, out: Path) -> str:
     """The result of a run, in a few lines."""
     from dualquery.release.certificate import describe_certificate
 
-    parameters = made.parameters
     lines = [
         f"release: {out}",
         made.privacy.text(warnings=False),  # printed before the first draw
-        f"{len(made.workload):,} queries, {parameters['rounds']} rounds of "
-        f"{parameters['samples']} draws, eta {parameters['eta']:g}",
+        f"{len(made.workload):,} queries, {_course(made)}",
         f"answers and rows come from the {made.source}",
     ]
     if made.certificate is not None:

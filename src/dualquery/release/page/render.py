@@ -38,7 +38,10 @@ def render_page(release: Published) -> str:
     """The page as text. It uses no network, runs only its own scripts, and escapes every name."""
     components = components_of(release)
     sections = {
-        "privacy": privacy_section(release.privacy),
+        "privacy": privacy_section(
+            release.privacy,
+            sum(len(one.marginals) for one in release.transcript.measurements),
+        ),
         "data": _schema_section(release.schema, release.privacy.public_header),
         "distributions": distributions(release, components),
         "course": course(release.transcript),

@@ -32,22 +32,26 @@ PARAMETERS = {
     "queries": "queries of the workload",
     "oracle": "how records that satisfy the draws were found",
     "free": "the value of attributes that no draw names",
-    "training": "how the model was fitted to the draws",
+    "training": "how a model is fitted to draws",
+    "tables": "the marginals that were measured, and how models were fitted to them",
     "seed": "set only in experiments, which are not private",
 }
 
 
-def privacy_section(privacy: PrivacyStatement) -> str:
-    """The promise, in words and in figures."""
+def privacy_section(privacy: PrivacyStatement, tables: int = 0) -> str:
+    """The promise, in words and in figures; `tables` is how many marginals were measured."""
     body = [_promise(privacy)]
     body.extend(f"<p><strong>Warning: {escape(line)}.</strong></p>" for line in privacy.warnings)
     if privacy.private:
         body.append(_meaning(privacy))
     body.append(f"<p>{_unit(privacy)}</p>")
     body.append(_groups(privacy))
+    touched = "to draw queries at random"
+    if tables:
+        touched += f", and to count the cells of {tables:,} marginals, each with random noise"
     body.append(
-        "<p>The private table was touched only to draw queries at random. Everything on this page, "
-        "answers, rows and charts, was computed from those draws alone.</p>"
+        f"<p>The private table was touched only {touched}. Everything on this page, "
+        "answers, rows and charts, was computed from that alone.</p>"
     )
     if privacy.about_header:
         body.append(f"<p><strong>{escape(_sentence(privacy.about_header))}</strong></p>")
@@ -211,6 +215,8 @@ def _shown(value: Any, name: str = "") -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, list):
+        return "; ".join(_shown(each) for each in value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
     if isinstance(value, float):
