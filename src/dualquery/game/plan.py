@@ -278,7 +278,17 @@ def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> dict[str, Any]
     round_seconds = queries * 1.2e-8 + plan.samples * 2e-5
     memory = literals * words * 8 + queries * (4 * k + 8 + 1 + 8 + 8 + 8 + 4) + 2**28
     seconds = counting + packing + plan.rounds * round_seconds + 2.0
-    if plan.player is Player.MODEL:
+    if plan.tables is not None:
+        seconds += _fitting_seconds(plan.tables, int(schema.sizes.sum()))
+        memory += int(schema.sizes.sum()) ** 2 * 16 + plan.budget.rows * len(schema) * 2
+    elif plan.player is Player.MODEL:
         seconds += plan.rounds * 25 * queries * (2.5e-8 + 4e-10 * plan.rounds)
         memory += queries * 4 * (plan.rounds + 4)
     return {"seconds": seconds, "memory_bytes": int(memory)}
+
+
+def _fitting_seconds(tables: TablesPlan, codes: int) -> float:
+    """All fits to tables and their rehearsal, on two cores: a product of matrices per step."""
+    steps = tables.first_steps + tables.last_steps + (tables.rounds - 1) * tables.round_steps
+    per_step = 2e-4 + 6.0 * codes**2 * tables.components / 1.5e10
+    return (steps + tables.last_steps) * tables.members / 2.0 * per_step
