@@ -18,6 +18,7 @@ import pyarrow as pa
 from dualquery import estimator
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
+from dualquery.estimator import stages
 from dualquery.game.record_player import RecordPlayer
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.sources import SeededSource
@@ -100,7 +101,7 @@ def unfinished(folder: Path) -> bool:
 
 
 def seeded() -> None:
-    estimator.source_for = lambda seed: SeededButCharged(3)
+    stages.source_for = lambda seed: SeededButCharged(3)
 
 
 def noting(log: Path) -> None:

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dualquery import estimator
 from dualquery.base.errors import ReleaseError
 from dualquery.domain.schema import Schema
-from dualquery.estimator import DualQuery
+from dualquery.estimator import DualQuery, run
 from dualquery.game.journal import Journal, begun
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.query_player import QueryPlayer
@@ -337,7 +336,7 @@ def test_only_the_same_run_is_finished(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(estimator.Ledger, "spend", killed)
+        patch.setattr(run.Ledger, "spend", killed)
         with pytest.raises(Killed):
             JOB.release(rows, out, schema=schema, ledger=ledger)
     assert out.exists()
