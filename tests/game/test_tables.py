@@ -432,3 +432,22 @@ def test_sets_of_attributes_agree_with_a_plain_count() -> None:
 def test_wide_tables_are_left_to_draws() -> None:
     wide = Shape(attributes=300, codes=600, pairs=44_850, triples=0)
     assert make_tables_plan(Budget(1.0, 1e-3, 10_000_000), wide) is None
+
+
+def test_forged_fits_are_refused_in_one_line(kept: Path, tmp_path: Path) -> None:
+    from dualquery.release.refitting import refitted
+
+    with np.load(kept / "transcript.npz") as stored:
+        name = max(name for name in stored if name.startswith("played_"))
+        fits = stored[name]
+    for number, forged in enumerate((fits * np.nan, fits[:, :-1], fits[0], np.array("x"))):
+        out = Path(shutil.copytree(kept, tmp_path / str(number)))
+        resealed(out, **{name: forged})
+        with pytest.raises(ReleaseError, match="fits in this release"):
+            refitted(dq.load(out), errors=False)
+    made = dq.load(kept)
+    plan = made.parameters["tables"]
+    for tables in ({"steps": 3}, {}, {**plan, "components": 10**9}):
+        forged = replace(made, parameters={**made.parameters, "tables": tables})
+        with pytest.raises(ReleaseError):
+            refitted(forged, errors=False)

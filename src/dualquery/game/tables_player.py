@@ -146,6 +146,16 @@ class TablesPlayer:
             known = self.replay(known, number, released, one.move)
         return known
 
+    def holds(self, members: npt.NDArray[np.float32], known: Known) -> bool:
+        """Whether these are the logits of fits of this plan."""
+        rows = self._stack(known).rows
+        expected = (self.plan.members, (rows + 1) * self.plan.components)
+        return (
+            members.shape == expected
+            and members.dtype == np.float32
+            and bool(np.isfinite(members).all())
+        )
+
     def fitted_anew(self, known: Known, steps: int) -> Known:
         """Fits from fresh starts to everything that was measured."""
         fresh = replace(known, members=None)

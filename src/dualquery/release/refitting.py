@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dualquery.base.checks import whole
+from dualquery.base.errors import ReleaseError
 from dualquery.domain.free import Free
 from dualquery.game.fitting import fit_transcript
 from dualquery.game.rehearsal import rehearse, rehearse_tables
@@ -83,7 +84,11 @@ def _refitted_to_tables(
         Neighbours.parse(parameters["neighbours"]),
         parameters["accountant"],
     )
-    plan = TablesPlan.from_dict(budget, parameters["tables"])
+    try:
+        plan = TablesPlan.from_dict(budget, parameters["tables"])
+    except (KeyError, TypeError, ValueError):
+        raise ReleaseError("the parameters of this release hold no plan of its tables") from None
+    _check_fits(release, plan)
     if components is not None:
         plan = replace(plan, components=components)
     player = TablesPlayer(release.workload, plan)
@@ -96,3 +101,11 @@ def _refitted_to_tables(
         return release.with_model(model, None)
     progress("rehearsing for standard errors", 0, 0)
     return release.with_model(model, rehearse_tables(player, known))
+
+
+def _check_fits(release: Release, plan: TablesPlan) -> None:
+    """Refuse fits that do not belong to the plan; a release may come from anywhere."""
+    player = TablesPlayer(release.workload, plan)
+    known = player.recall(release.transcript)
+    if known.members is not None and not player.holds(known.members, known):
+        raise ReleaseError("the fits in this release do not belong to its plan and tables")
