@@ -77,6 +77,7 @@ def test_all_marginals_agree_with_the_twin(
         of(groups, (2, 0), (1, 2)),
         of(coarse, (1, 2, 3), (3, 0, 1)),
         of(coarse, (3, 2, 1, 0)),
+        of(groups.merged(1, np.array([6, 0, 5, 1, 4, 2, 3], np.int32)), (1, 0), (2, 1)),
     ):
         counted = tabulate(rows, marginals)
         for number in range(len(marginals)):

@@ -62,6 +62,8 @@ def test_single_groups_are_the_codes_themselves() -> None:
     assert merged.of_attribute(1).tolist() == [0, 1, 1]
     assert merged.start.tolist() == [0, 2, 4]
     assert groups.of_attribute(1).tolist() == [0, 1, 2]
+    turned = groups.merged(1, np.array([2, 0, 1], np.int32))
+    assert not turned.is_single(1), "as many groups as codes, under other numbers"
 
 
 @pytest.mark.parametrize("numbers", [[], [1, 2, 3], [0, 2, 2], [-1, 0, 1], [0, 1]])

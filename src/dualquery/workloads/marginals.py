@@ -62,8 +62,9 @@ class Groups:
         return self.of_code[self.code_start[attribute] : self.code_start[attribute + 1]]
 
     def is_single(self, attribute: int) -> bool:
-        """Whether every code of the attribute is a group of its own."""
-        return bool(self.sizes[attribute] == len(self.of_attribute(attribute)))
+        """Whether every code of the attribute is a group of its own, under its own number."""
+        of_code = self.of_attribute(attribute)
+        return bool(np.array_equal(of_code, np.arange(len(of_code))))
 
     @cached_property
     def start(self) -> Int64:
