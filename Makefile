@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint format bench docs browser screenshots mutants clean
+.PHONY: demo test test-slow lint format bench docs browser screenshots mutants coverage upgrade release-check clean
 .DELETE_ON_ERROR:
 
 # The package alone, for those who only want to see it run.
@@ -16,17 +16,17 @@ $(PLAIN): pyproject.toml
 	touch $@
 
 # And what its tests, checks and documents need.
-$(READY): $(PLAIN)
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[report]"
+$(READY): $(PLAIN) constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable .
 	touch $@
 
 demo: $(PLAIN)  ## the whole job on an embedded example
 	$(BIN)/dualquery demo --out demo-release --overwrite
 
-test: $(READY) browser  ## the tests, under ten minutes on two cores
+test: $(READY)  ## the tests, under ten minutes on two cores
 	$(BIN)/python -m pytest -n auto
 
-test-slow: $(READY) browser  ## what takes minutes rather than seconds
+test-slow: $(READY)  ## what takes minutes rather than seconds
 	$(BIN)/python -m pytest -m slow
 
 lint: $(READY)  ## style, types, and the privacy boundary
@@ -38,8 +38,8 @@ lint: $(READY)  ## style, types, and the privacy boundary
 docs: $(READY)  ## the documents into build/docs; a warning is an error
 	$(BIN)/mkdocs build --strict
 
-# Debian's Chromium for the tests of pages. Elsewhere they are skipped, and say so.
-browser:
+# The tests of pages need Chromium with its driver; without them they are skipped, and say so.
+browser:  ## installs Debian's Chromium, the one thing here that is installed outside .venv
 	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	  (apt-get update -qq && apt-get install -y -qq chromium chromium-driver) >/dev/null 2>&1 \
@@ -51,6 +51,17 @@ screenshots: $(READY) browser  ## the pictures of README and documents, from a f
 
 mutants: $(READY)  ## mistakes made on purpose: every one must fail the tests named beside it
 	$(BIN)/python -m tools.mutants
+
+coverage: $(READY)  ## which lines the tests run; fails below the floor in pyproject.toml
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+upgrade: $(READY)  ## the newest versions of everything into .venv and constraints.txt
+	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --group dev --editable .
+	head -1 constraints.txt > build-constraints && $(BIN)/python -m pip freeze --exclude-editable >> build-constraints
+	mv build-constraints constraints.txt
+
+release-check: $(READY)  ## builds sdist and wheel, and tries both in clean environments
+	$(BIN)/python -m tools.release_check
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from html import escape
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
+
+NETWORK_SCRIPT = re.compile(r'<script src="https?://[^"]*"></script>')
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -25,6 +30,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if file.src_uri.startswith(("decisions/", "results/")):
             file.inclusion = InclusionLevel.NOT_IN_NAV
     return files
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """The theme would load its stand-in for workers from a network; ours is beside the page."""
+    ours = get_relative_url("assets/worker.js", page.url)
+    return NETWORK_SCRIPT.sub(f'<script src="{ours}"></script>', output)
+
+
+def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
+    """The same for pages that are not made from Markdown, such as the one for bad addresses."""
+    return NETWORK_SCRIPT.sub('<script src="/assets/worker.js"></script>', output)
 
 
 def decisions_page(folder: Path) -> str:
