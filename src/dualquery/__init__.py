@@ -1,7 +1,7 @@
 """Differentially private answers to millions of queries, and a synthetic table, from wide tables.
 
 import dualquery as dq
-schema = dq.Schema.load("schema.toml")
+frame, schema = dq.example()
 synth = dq.DualQuery(epsilon=1.0, delta=1e-6).fit(frame, schema=schema)
 synth.answer("sex=Female & age>=50")
 synth.sample(10_000)
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dualquery.oracles.oracle import Oracle, Response, respond
     from dualquery.oracles.problem import Problem
     from dualquery.oracles.registry import oracle
+    from dualquery.paper.demo.survey import example
     from dualquery.privacy.accountants import epsilon_by_accountant
     from dualquery.privacy.accountants.protocol import Accountant, NotCoveredError
     from dualquery.privacy.events import Events, MeasurementEvent
@@ -78,6 +79,7 @@ _HOMES = {
     "dualquery.oracles.oracle": ("Oracle", "Response", "respond"),
     "dualquery.oracles.problem": ("Problem",),
     "dualquery.oracles.registry": ("oracle",),
+    "dualquery.paper.demo.survey": ("example",),
     "dualquery.privacy.accountants": ("epsilon_by_accountant",),
     "dualquery.privacy.accountants.protocol": ("Accountant", "NotCoveredError"),
     "dualquery.privacy.events": ("Events", "MeasurementEvent"),
@@ -140,6 +142,7 @@ __all__ = [
     "draft_schema",
     "epsilon_by_accountant",
     "evaluate",
+    "example",
     "format_query",
     "load",
     "oracle",

@@ -64,6 +64,17 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path) -> None:
     run([sys.executable, "-W", "error", "-c", code], tmp_path)
 
 
+@pytest.mark.slow
+def test_the_lines_of_readme_run(tmp_path: Path) -> None:
+    """All queries of the default workload, as a visitor would run them."""
+    found = re.search(
+        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.M | re.S
+    )
+    assert found is not None
+    run([sys.executable, "-W", "error", "-c", found.group(1)], tmp_path)
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
 def test_the_documents_build_without_a_warning(tmp_path: Path) -> None:
     run(
         # not --quiet: what is not shown is not counted as a warning either

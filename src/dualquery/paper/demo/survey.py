@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dualquery.domain.schema import Schema
+
 ROWS = 20_000
 SCHEMA_FILE = Path(__file__).with_name("schema.toml")
 
@@ -32,6 +34,14 @@ _CONDITIONS = (
     "insomnia",
     "obesity",
 )
+
+
+def example(rows: int = ROWS) -> tuple[pa.Table, Schema]:
+    """An invented health survey and its schema, to try things on: a table about nobody real.
+
+    The table is the same in every run, so figures made with it can be repeated.
+    """
+    return make_survey(rows), Schema.load(SCHEMA_FILE)
 
 
 def make_survey(rows: int = ROWS, seed: int = 7) -> pa.Table:
