@@ -69,7 +69,7 @@ def game(name: str, samples: int, rounds: int) -> Rows:
             errors = np.abs(made.answers() - truth)
             largest.append(float(errors.max()))
             average.append(float(errors.mean()))
-            status = [one.move.notes["status"] == "optimal" for one in made.transcript]
+            status = [one.move.proved_optimal for one in made.transcript]
             proved.append(float(np.mean(status)))
         rows.append(
             {

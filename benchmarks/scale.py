@@ -286,7 +286,7 @@ def cluster() -> Rows:
     same = all(
         np.array_equal(a.draws.queries, b.draws.queries)
         and np.array_equal(a.draws.negated, b.draws.negated)
-        and np.array_equal(a.move.arrays["record"], b.move.arrays["record"])
+        and np.array_equal(a.move.record, b.move.record)
         for a, b in zip(here.transcript, there.transcript, strict=True)
     )
     if not same:

@@ -103,7 +103,7 @@ def main(rows: int = 8_000, rounds: int = 25) -> None:
         release = job.fit(survey, schema=schema)
         result = dq.evaluate(release, survey)  # NOT PRIVATE; this survey is invented
         print(
-            f"{release.parameters['oracle']:>12}: ε = {release.privacy.epsilon:.3f}, "
+            f"{release.parameters.oracle:>12}: ε = {release.privacy.epsilon:.3f}, "
             f"max error {result.errors.max_error:.3f}, average {result.errors.average_error:.4f}"
         )
 

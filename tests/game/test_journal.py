@@ -13,12 +13,14 @@ import pytest
 from dualquery.base.errors import ReleaseError
 from dualquery.game import journal as journals
 from dualquery.game.journal import Journal
-from dualquery.game.transcript import Move
+from dualquery.game.moves import RecordMove
 from dualquery.privacy.sampler import Draws
 
 RUN = {"rounds": 3}
 DRAWS = [Draws(np.array([3 + t, 1]), np.array([True, False])) for t in range(3)]
-MOVES = [Move({"record": np.array([t, 2], dtype=np.int32)}, {"value": t}) for t in range(3)]
+MOVES = [
+    RecordMove(np.array([t, 2], dtype=np.int32), t, bound=None, status="feasible") for t in range(3)
+]
 
 
 def written(folder: Path, draws: int, moves: int) -> dict[str, bytes]:
@@ -60,7 +62,7 @@ def outcome(folder: Path, files: dict[str, bytes], used: int, whole: bytes) -> s
             journal.write_draws(number, DRAWS[number])
         if journal.move(number) is None:
             journal.write_move(number, MOVES[number])
-        assert journal.move(number).notes == {"value": number}
+        assert journal.move(number).notes() == MOVES[number].notes()
     journal.close()
     assert (folder / "rounds.bin").read_bytes() == whole
     assert (folder / "used.bin").stat().st_size == 3  # only its length tells anything

@@ -30,6 +30,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.purse import Purse
 from dualquery.privacy.sources import SeededSource
 from dualquery.release import verifying
+from dualquery.release.parameters import RunParameters
 from dualquery.workloads.generators import all_marginals, parities, random_marginals
 from dualquery.workloads.marginals import Groups, Marginals
 
@@ -87,7 +88,7 @@ def test_the_planned_and_the_stated_cost_are_within_the_budget(
     made = job(accountant=accountant, delta=delta, neighbours=str(neighbours), rows=ROWS).fit(
         table(), schema=schema()
     )
-    assert made.parameters["tables"] is not None
+    assert made.parameters.tables is not None
     assert 0.9 < made.privacy.epsilon <= 1.0
     events = made.transcript.events(ROWS, neighbours)
     assert len(events.measurements) == len(made.transcript.measurements) >= 5
@@ -132,7 +133,7 @@ def test_tables_are_more_accurate_than_draws_and_intervals_hold() -> None:
     private = table()
     measured = job(errors=True).fit(private, schema=schema())
     drawn = job(measure=False).fit(private, schema=schema())
-    assert drawn.parameters["tables"] is None
+    assert drawn.parameters.tables is None
     ours, theirs = evaluate(measured, private), evaluate(drawn, private)
     assert ours.distance.average_error < 0.6 * theirs.distance.average_error
     assert ours.distance.max_error < theirs.distance.max_error
@@ -446,8 +447,11 @@ def test_forged_fits_are_refused_in_one_line(kept: Path, tmp_path: Path) -> None
         with pytest.raises(ReleaseError, match="fits in this release"):
             refitted(dq.load(out), errors=False)
     made = dq.load(kept)
-    plan = made.parameters["tables"]
-    for tables in ({"steps": 3}, {}, {**plan, "components": 10**9}):
-        forged = replace(made, parameters={**made.parameters, "tables": tables})
-        with pytest.raises(ReleaseError):
-            refitted(forged, errors=False)
+    said = made.parameters.to_dict()
+    for tables in ({"steps": 3}, {}):
+        with pytest.raises(ReleaseError, match="no plan of its tables"):
+            RunParameters.from_dict({**said, "tables": tables})
+    larger = {**said["tables"], "components": 10**9}
+    forged = replace(made, parameters=RunParameters.from_dict({**said, "tables": larger}))
+    with pytest.raises(ReleaseError, match="fits in this release"):
+        refitted(forged, errors=False)

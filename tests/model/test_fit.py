@@ -238,11 +238,11 @@ def test_rounds_whose_draws_gather_on_few_queries_have_more_passes() -> None:
     _, player, _, _ = drawn_from(truth, 1, 1, 3, schedule)
     start = player.start()
     few = Draws(np.zeros(400, dtype=np.int64), np.zeros(400, dtype=bool))
-    steps = player.respond(start, 20.0, few).notes["steps"]
+    steps = player.respond(start, 20.0, few).steps
     assert 5 < steps <= 15
     spread = np.arange(400) % len(player.actions)
     even = Draws(spread, np.arange(400) // len(player.actions) % 2 == 1)
-    assert player.respond(start, 20.0, even).notes["steps"] == 5
+    assert player.respond(start, 20.0, even).steps == 5
 
 
 def test_a_fit_from_scratch_stops_when_the_likelihood_does() -> None:

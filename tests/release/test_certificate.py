@@ -14,15 +14,15 @@ from dualquery.release.certificate import describe_certificate
 def test_a_certified_release(tmp_path, schema: Schema, rows: pa.Table) -> None:
     job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=300, seed=1, certify=0.2, refit=False)
     made = job.fit(rows, schema=schema)
-    found = made.certificate
-    assert made.parameters["player"] == "record"
-    assert found["within_every_round"]
-    assert found["largest_gap"] <= 0.05
-    assert not found["parameters_met"]
-    assert found["alpha"] is None
-    assert "would need" in describe_certificate(found)
-    assert all(one.move.notes["bound"] is not None for one in made.transcript)
-    assert dq.load(made.save(tmp_path / "out")).certificate == found
+    found = made.certificate.guarantee
+    assert made.parameters.player == "record"
+    assert found.within_every_round
+    assert found.largest_gap <= 0.05
+    assert not found.parameters_met
+    assert found.alpha is None
+    assert "would need" in describe_certificate(made.certificate)
+    assert all(one.move.bound is not None for one in made.transcript)
+    assert dq.load(made.save(tmp_path / "out")).certificate == made.certificate
 
 
 def test_the_theorem_holds_where_its_parameters_are_met(schema: Schema, rows: pa.Table) -> None:
@@ -33,10 +33,11 @@ def test_the_theorem_holds_where_its_parameters_are_met(schema: Schema, rows: pa
         epsilon=1e6, delta=1e-3, queries=5, k=1, seed=1, certify=alpha, refit=False,
         rounds=60, samples=900, eta=alpha / 4,
     )  # fmt: skip
-    found = job.fit(rows, schema=small).certificate
-    assert found["parameters_met"]
-    assert found["alpha"] == alpha
-    assert "probability 0.95" in describe_certificate(found)
+    certificate = job.fit(rows, schema=small).certificate
+    found = certificate.guarantee
+    assert found.parameters_met
+    assert found.alpha == alpha
+    assert "probability 0.95" in describe_certificate(certificate)
 
 
 def test_bad_wishes() -> None:

@@ -144,9 +144,7 @@ def _course(made: Release) -> str:
         tables = sum(len(one.marginals) for one in measured)
         return f"{tables:,} measured tables, {drawn:,} draws"
     parameters = made.parameters
-    return (
-        f"{parameters['rounds']} rounds of {parameters['samples']} draws, eta {parameters['eta']:g}"
-    )
+    return f"{parameters.rounds} rounds of {parameters.samples} draws, eta {parameters.eta:g}"
 
 
 def describe(made: Release, out: Path) -> str:

@@ -32,9 +32,9 @@ from dualquery.engines.parts import (
     package_version,
 )
 from dualquery.game.data_player import DataPlayer
+from dualquery.game.moves import Move, RecordMove, expect
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Played, RecordPlayer
-from dualquery.game.transcript import Move
 from dualquery.privacy.sampler import Draws, draw
 from dualquery.privacy.shards import route
 from dualquery.privacy.sources import RandomSource
@@ -186,7 +186,7 @@ class RemoteRecordPlayer:
         return self._player.respond(state, temperature, draws)
 
     def replay(self, state: Played, temperature: float, draws: Draws, move: Move) -> Played:
-        return Played((*state.records, move.arrays["record"]), state.matches)
+        return Played((*state.records, expect(RecordMove, move).record), state.matches)
 
 
 class RemoteQueryPlayer(QueryPlayer):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from dualquery.base.stored import Json
 from dualquery.estimator.settings import Mechanism
 from dualquery.game.journal import Journal, NoJournal, may_begin
 from dualquery.game.plan import Plan
 from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.release.parameters import RunParameters
 from dualquery.version import __version__
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
@@ -41,7 +41,7 @@ class Run:
         plan: Plan,
         actions: Actions,
         counted: Counted,
-        parameters: Mapping[str, Any],
+        parameters: RunParameters,
     ) -> None:
         """Open the journal and reserve the cost. Nothing may be drawn before this returns.
 
@@ -63,7 +63,7 @@ class Run:
             self.ledger.spend(self.journal.identity)
         self.journal.remove()
 
-    def promised(self, mechanism: Mechanism) -> dict[str, Any]:
+    def promised(self, mechanism: Mechanism) -> Json:
         """What a resumed run must share with its beginning, as far as no table is needed."""
         return {
             "epsilon": mechanism.epsilon,
@@ -79,7 +79,7 @@ class Run:
         return None if self.ledger is None else self.ledger.fingerprint
 
     def _opened(
-        self, plan: Plan, actions: Actions, counted: Counted, parameters: Mapping[str, Any]
+        self, plan: Plan, actions: Actions, counted: Counted, parameters: RunParameters
     ) -> Journal | NoJournal:
         if self.directory is None:
             return NoJournal()
@@ -90,7 +90,7 @@ class Run:
             "temperatures": plan.temperatures.tolist(),
             "version": __version__,
             "ledger": self._fingerprint,
-            **parameters,
+            **parameters.to_dict(),
         }
         # Under add-remove neighbours nothing about the table is compared: see
         # docs/decisions/crashes.md.

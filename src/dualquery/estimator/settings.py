@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError, QueryError
@@ -21,6 +20,7 @@ from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release.certificate import check_alpha
+from dualquery.release.parameters import RunParameters
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.workload import Workload
@@ -197,7 +197,7 @@ class Tuning:
 
 def run_parameters(
     mechanism: Mechanism, tuning: Tuning, plan: Plan, schedule: Schedule, queries: int
-) -> dict[str, Any]:
+) -> RunParameters:
     """What a release says about its run.
 
     Args:
@@ -208,20 +208,16 @@ def run_parameters(
         queries: how many were asked.
     """
     records = plan.player is Player.RECORD
-    return {
-        "player": str(plan.player),
-        "table_size": plan.budget.rows,
-        "epsilon": mechanism.epsilon,
-        "delta": mechanism.delta,
-        "neighbours": mechanism.neighbours,
-        "accountant": mechanism.accountant,
-        "rounds": plan.rounds,
-        "samples": plan.samples,
-        "eta": plan.eta,
-        "queries": queries,
-        "oracle": tuning.best_response().name if records else None,
-        "free": tuning.free,
-        "training": asdict(schedule),
-        "tables": None if plan.tables is None else plan.tables.to_dict(),
-        "seed": mechanism.seed,
-    }
+    return RunParameters(
+        player=plan.player,
+        budget=plan.budget,
+        rounds=plan.rounds,
+        samples=plan.samples,
+        eta=plan.eta,
+        queries=queries,
+        oracle=tuning.best_response().name if records else None,
+        free=choice("free", tuning.free, Free),
+        training=schedule,
+        tables=plan.tables,
+        seed=mechanism.seed,
+    )

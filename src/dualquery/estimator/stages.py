@@ -31,6 +31,7 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement, weak_promises
 from dualquery.release.certificate import certify
+from dualquery.release.parameters import RunParameters
 from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
 from dualquery.release.unknown import about_untouched
@@ -84,7 +85,7 @@ class Ready:
     actions: Actions
     counted: Counted
     plan: Plan
-    parameters: dict[str, Any]
+    parameters: RunParameters
 
 
 def prepare(

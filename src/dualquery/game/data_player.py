@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.game.transcript import Move
+from dualquery.game.moves import Move
 from dualquery.privacy.sampler import Draws
 
 State = TypeVar("State")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.free import Free
+from dualquery.game.moves import RecordMove, expect
 from dualquery.game.transcript import Transcript
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.drawn import Buffers, Drawn, answers_of
@@ -50,7 +50,7 @@ def fit_transcript(
     """
     compiled = CompiledWorkload.of(actions.queries)
     likelihood = Likelihood(compiled, actions.offsets, len(transcript))
-    logits = transcript.stacked("logits")
+    logits = transcript.logits
     against = (
         _record_answers(actions, transcript, compiled)
         if logits is None
@@ -97,7 +97,7 @@ def _climbed(ascent: Ascent, drawn: Drawn, schedule: Schedule) -> Parameters:
 
 
 def _model_answers(
-    logits: npt.NDArray[Any], compiled: CompiledWorkload, played: Schedule
+    logits: Singles, compiled: CompiledWorkload, played: Schedule
 ) -> Iterator[Singles]:
     """Per round the answers of the model before it: the start, then what each round left."""
     ascent = played.ascent(compiled.stack)
@@ -115,4 +115,4 @@ def _record_answers(
     matches = np.zeros(len(actions), dtype=np.int32)
     for number, one in enumerate(transcript):
         yield (matches[compiled.order] / max(1, number)).astype(np.float32)
-        add_matches(actions.queries, one.move.arrays["record"], matches)
+        add_matches(actions.queries, expect(RecordMove, one.move).record, matches)

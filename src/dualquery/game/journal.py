@@ -31,14 +31,14 @@ import struct
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
 from dualquery.base.files import lock, sync_directory, write_all, write_durable
-from dualquery.game.transcript import Move, Released
+from dualquery.base.stored import Arrays, Document, Json
+from dualquery.game.moves import Move, read_move
+from dualquery.game.transcript import Released
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.sampler import Draws
 
@@ -107,7 +107,7 @@ class Journal:
         self._digests: list[str] = []
 
     @classmethod
-    def create(cls, directory: Path, run: dict[str, Any], counts: bytes | None = None) -> Journal:
+    def create(cls, directory: Path, run: Document, counts: bytes | None = None) -> Journal:
         """Begin a journal for the run that `run` describes in full.
 
         `counts` are what the run counted. A keyed digest of them is kept with its key, to notice
@@ -134,7 +134,7 @@ class Journal:
             write_all(handle, _HEAD)
             os.fsync(handle)
             _append(directory / _USED, b"", os.O_CREAT | os.O_TRUNC)
-            content: dict[str, Any] = {"id": journal.identity, "run": run}
+            content: Json = {"id": journal.identity, "run": run}
             if counts is not None:
                 key = secrets.token_bytes(32)
                 content["counts"] = {"key": key.hex(), "digest": _keyed(key, counts)}
@@ -146,7 +146,7 @@ class Journal:
         return journal
 
     @classmethod
-    def resume(cls, directory: Path, run: dict[str, Any], counts: bytes | None = None) -> Journal:
+    def resume(cls, directory: Path, run: Document, counts: bytes | None = None) -> Journal:
         """Continue a journal, if it is of the same run and, where `counts` are given, table."""
         content = _read_run(directory)
         begun = content["run"]
@@ -214,8 +214,8 @@ class Journal:
     def write_move(self, number: int, move: Move) -> None:
         """Keep the answer to the draws of a round."""
         self._expect(_MOVE, number)
-        notes = np.frombuffer(json.dumps(move.notes).encode(), dtype=np.uint8)
-        self._write(_MOVE, number, {"notes": notes, **move.arrays})
+        notes = np.frombuffer(json.dumps(move.notes()).encode(), dtype=np.uint8)
+        self._write(_MOVE, number, {"notes": notes, **move.arrays()})
         self._moves.append(move)
 
     def publish(self, digest: str) -> None:
@@ -245,7 +245,7 @@ class Journal:
         if (kind, number) != due:
             raise self._damaged()
 
-    def _write(self, kind: bytes, number: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def _write(self, kind: bytes, number: int, arrays: Arrays) -> None:
         content = io.BytesIO()
         np.savez(content, allow_pickle=False, **arrays)
         body = content.getvalue()
@@ -282,7 +282,7 @@ class Journal:
                     self._digests.append(chain.hex())
                 else:
                     notes = json.loads(arrays.pop("notes").tobytes())
-                    self._moves.append(Move(arrays, notes))
+                    self._moves.append(read_move(arrays, notes))
         except FileNotFoundError:
             raise self._damaged() from None
         except (OSError, ValueError, KeyError) as error:
@@ -322,11 +322,11 @@ def exists(directory: Path) -> bool:
     return (directory / _RUN).exists()
 
 
-def begun(directory: Path) -> dict[str, Any] | None:
+def begun(directory: Path) -> Document | None:
     """What the unfinished run in a directory was begun with; None where there is none."""
     if not (directory / _RUN).exists():
         return None
-    found: dict[str, Any] = _read_run(directory)["run"]
+    found: Document = _read_run(directory)["run"]
     return found
 
 
@@ -439,21 +439,21 @@ def _read_exactly(handle: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def _sealed(content: dict[str, Any]) -> dict[str, Any]:
+def _sealed(content: Json) -> Json:
     return {"format": _FORMAT, "digest": _digest_of(content), "content": content}
 
 
-def _digest_of(content: dict[str, Any]) -> str:
+def _digest_of(content: Document) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _read_run(directory: Path) -> dict[str, Any]:
+def _read_run(directory: Path) -> Document:
     if not (directory / _RUN).exists():
         raise ReleaseError(f"there is no unfinished run at {str(directory)!r}")
     return _read_sealed(directory / _RUN)
 
 
-def _read_sealed(path: Path) -> dict[str, Any]:
+def _read_sealed(path: Path) -> Document:
     try:
         stored = json.loads(path.read_bytes())
         whole = isinstance(stored, dict) and isinstance(stored.get("content"), dict)
@@ -463,7 +463,7 @@ def _read_sealed(path: Path) -> dict[str, Any]:
                 f"dualquery resumes format {_FORMAT}"
             )
         if whole and stored.get("digest") == _digest_of(stored["content"]):
-            content: dict[str, Any] = stored["content"]
+            content: Document = stored["content"]
             return content
     except OSError as error:
         raise ReleaseError(f"cannot read {str(path)!r}: {error.strerror}") from None
@@ -479,6 +479,6 @@ def _keyed(key: bytes, counts: bytes) -> str:
     return hmac.new(key, counts, "sha256").hexdigest()
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 40 else f"{text[:37]}…"

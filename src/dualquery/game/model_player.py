@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.game.transcript import Move
+from dualquery.base.errors import ReleaseError
+from dualquery.game.moves import ModelMove, Momentum, Move, expect
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.drawn import Buffers, Drawn, answers_of
 from dualquery.model.glimpse import glimpse
@@ -67,7 +68,7 @@ class ModelPlayer:
     def answers(self, state: Fitted) -> npt.NDArray[np.float64]:
         return self._compiled.in_query_order(self._answers(state.parameters))
 
-    def respond(self, state: Fitted, temperature: float, draws: Draws) -> Move:
+    def respond(self, state: Fitted, temperature: float, draws: Draws) -> ModelMove:
         likelihood = self._likelihood_of(state)
         parameters = state.parameters
         likelihood.add(temperature, draws, self._answers(parameters))
@@ -79,16 +80,8 @@ class ModelPlayer:
             if values[-1] - values[len(values) // 2] <= WORTHWHILE:
                 break
             parameters, values = self._ascent.climb(parameters, [seen], rates)
-        arrays = {
-            "logits": parameters.flat,
-            "_mean": parameters.mean,
-            "_square": parameters.square,
-        }
-        notes = {
-            "log_likelihood": values[-1],
-            "steps": parameters.steps,
-        }
-        return Move(arrays, notes)
+        momentum = Momentum(parameters.mean, parameters.square)
+        return ModelMove(parameters.flat, values[-1], parameters.steps, momentum)
 
     def _answers(self, parameters: Parameters) -> Singles:
         """The model's answers, in the arrangement of the compiled workload."""
@@ -101,11 +94,15 @@ class ModelPlayer:
         return named < CONCENTRATED * self._expected_distinct(len(draws))
 
     def replay(self, state: Fitted, temperature: float, draws: Draws, move: Move) -> Fitted:
+        played = expect(ModelMove, move)
+        momentum = played.momentum
+        if momentum is None:
+            raise ReleaseError("a round holds a model without momentum; expected one with it")
         parameters = Parameters(
-            move.arrays["logits"],
-            move.arrays["_mean"],
-            move.arrays["_square"],
-            int(move.notes["steps"]),
+            played.logits,
+            momentum.mean,
+            momentum.square,
+            played.steps,
             self.schedule.components,
         )
         return Fitted(parameters, (*state.rounds, (temperature, draws, state.parameters.flat)))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.free import Free
-from dualquery.game.transcript import Move
+from dualquery.game.moves import Move, RecordMove, expect
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.problem import Problem
 from dualquery.privacy.sampler import Draws
@@ -53,7 +53,7 @@ class RecordPlayer:
     def answers(self, state: Played) -> npt.NDArray[np.float64]:
         return share(state.matches, max(1, len(state.records)))
 
-    def respond(self, state: Played, temperature: float, draws: Draws) -> Move:
+    def respond(self, state: Played, temperature: float, draws: Draws) -> RecordMove:
         generator = np.random.default_rng([self.seed, len(state.records)])
         problem = Problem.of(
             self.workload,
@@ -65,15 +65,15 @@ class RecordPlayer:
         response = self.oracle(
             problem, warm_starts=state.records[-WARM_STARTS:], generator=generator
         )
-        notes = {
-            "value": int(response.value),
-            "bound": None if response.bound is None else float(response.bound),
-            "status": response.status,
-        }
-        return Move({"record": response.record.astype(np.int32)}, notes)
+        return RecordMove(
+            response.record.astype(np.int32),
+            int(response.value),
+            None if response.bound is None else float(response.bound),
+            response.status,
+        )
 
     def replay(self, state: Played, temperature: float, draws: Draws, move: Move) -> Played:
-        record = move.arrays["record"]
+        record = expect(RecordMove, move).record
         matches = state.matches.copy()
         add_matches(self.workload, record, matches)
         return Played((*state.records, record), matches)

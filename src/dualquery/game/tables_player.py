@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.free import Free
+from dualquery.game.moves import Move, TablesMove, expect
 from dualquery.game.tables_plan import Kind, Step, TablesPlan, attribute_sets
-from dualquery.game.transcript import Move, Released, Transcript
+from dualquery.game.transcript import Released, Transcript
 from dualquery.model.ensemble import climbed, published
 from dualquery.model.grouping import (
     estimated_shares,
@@ -117,25 +118,25 @@ class TablesPlayer:
             return float(self.plan.budget.rows)
         return estimated_total(known.measurements[0])
 
-    def respond(self, known: Known, number: int, released: Released) -> Move:
+    def respond(self, known: Known, number: int, released: Released) -> TablesMove:
         """A fit where the next step needs one; nothing while more tables are to come."""
         after = self._with(known, released)
         steps = self.plan.steps
         last = number == len(steps) - 1
         if not last and steps[number + 1].kind is not Kind.DRAWS:
-            return Move({}, {})
+            return TablesMove()
         first = after.members is None
         rate = ROUND_RATE if not (first or last) else RATE
         count = self.plan.first_steps if first else self.plan.round_steps
         if last and not first:
             count = self.plan.last_steps
         members = self._fitted(after, [rate * (1.0 - i / count) for i in range(count)])
-        return Move({"members": members}, {"steps": count})
+        return TablesMove(members, count)
 
     def replay(self, known: Known, number: int, released: Released, move: Move) -> Known:
         """What is known after a step."""
         after = self._with(known, released)
-        found = move.arrays.get("members")
+        found = expect(TablesMove, move).members
         return after if found is None else replace(after, members=found)
 
     def recall(self, transcript: Transcript) -> Known:

@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.stored import Array, Arrays, Document
+from dualquery.game.moves import ModelMove, Move, RecordMove, Singles, read_move
 from dualquery.privacy.events import Events
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sampler import Draws
-
-
-@dataclass(frozen=True, eq=False)
-class Move:
-    """The data player's answer to one round of draws.
-
-    `arrays` holds what was played (a `record`, or the parameters of a model) and `notes`
-    what is known about it (value, bound, status); both follow from the draws alone. How long it
-    took is not noted: notes are published, and a reading of the clock does not follow from draws.
-    Arrays whose name begins with an underscore only serve to take up an interrupted game.
-    """
-
-    arrays: dict[str, npt.NDArray[Any]]
-    notes: dict[str, Any]
-
-    def lasting(self) -> Move:
-        """The move without what only an interrupted game needs."""
-        kept = {name: array for name, array in self.arrays.items() if not name.startswith("_")}
-        return Move(kept, self.notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,40 +83,39 @@ class Transcript:
                 found = found.then(Events.of_measurements(one.measurement.event(neighbours)))
         return found
 
-    def stacked(self, name: str) -> npt.NDArray[Any] | None:
-        """One array of the moves, a row a round, where every move has it."""
-        if not self.rounds or any(name not in one.move.arrays for one in self.rounds):
-            return None
-        return np.stack([one.move.arrays[name] for one in self.rounds])
-
     @property
     def records(self) -> npt.NDArray[np.int32] | None:
-        """The records played, where the data player played records."""
-        return self.stacked("record")
+        """The records played, one row per round, if the data player played records."""
+        found = [one.move.record for one in self.rounds if isinstance(one.move, RecordMove)]
+        return np.stack(found) if found and len(found) == len(self) else None
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    @property
+    def logits(self) -> Singles | None:
+        """The parameters of the model after each round, one row per round, if a model played."""
+        found = [one.move.logits for one in self.rounds if isinstance(one.move, ModelMove)]
+        return np.stack(found) if found and len(found) == len(self) else None
+
+    def to_arrays(self) -> dict[str, Array]:
         """The transcript as arrays, for `transcript.npz`."""
-        arrays: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, Array] = {
             "temperatures": self.temperatures,
             "draw_counts": self.draw_counts,
             "queries": np.concatenate([one.draws.queries for one in self.rounds]),
             "negated": np.concatenate([one.draws.negated for one in self.rounds]),
         }
-        for name in self.rounds[0].move.arrays:
-            stacked = self.stacked(name)
-            if stacked is not None:
-                arrays[f"move_{name}"] = stacked
+        moves = [one.move.arrays() for one in self.rounds]
+        for name in moves[0]:
+            if all(name in one for one in moves):
+                arrays[f"move_{name}"] = np.stack([one[name] for one in moves])
         for number, one in enumerate(self.rounds):
             if one.measurement is not None:
                 measured = one.measurement.to_arrays()
                 arrays |= {f"measured_{number}_{name}": a for name, a in measured.items()}
-                arrays |= {f"played_{number}_{name}": a for name, a in one.move.arrays.items()}
+                arrays |= {f"played_{number}_{name}": a for name, a in moves[number].items()}
         return arrays
 
     @classmethod
-    def from_arrays(
-        cls, arrays: dict[str, npt.NDArray[Any]], notes: Sequence[dict[str, Any]]
-    ) -> Transcript:
+    def from_arrays(cls, arrays: Arrays, notes: Sequence[Document]) -> Transcript:
         """The inverse of `to_arrays`, with the notes of each round."""
         ends = np.cumsum(arrays["draw_counts"])
         moves = _with_prefix(arrays, "move_")
@@ -147,14 +128,14 @@ class Transcript:
                 Round(
                     float(arrays["temperatures"][index]),
                     Draws(arrays["queries"][part], arrays["negated"][part]),
-                    Move({name: a[index] for name, a in moves.items()} | played, notes[index]),
+                    read_move({name: a[index] for name, a in moves.items()} | played, notes[index]),
                     Measurement.from_arrays(measured) if measured else None,
                 )
             )
         return cls(tuple(rounds))
 
 
-def _with_prefix(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+def _with_prefix(arrays: Arrays, prefix: str) -> dict[str, Array]:
     """The arrays whose names begin so, without that beginning."""
     return {
         name.removeprefix(prefix): array

@@ -8,14 +8,13 @@ its cells.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
+from dualquery.base.stored import Array, Arrays
 from dualquery.privacy.events import MeasurementEvent, Noise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
@@ -52,7 +51,7 @@ class Measurement:
         """What the measurement costs, as accountants read it."""
         return batch_event(self.noise, self.scale, len(self.marginals), neighbours)
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, Array]:
         """The measurement as arrays, for files."""
         groups = self.marginals.groups
         return {
@@ -66,7 +65,7 @@ class Measurement:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Measurement:
+    def from_arrays(cls, arrays: Arrays) -> Measurement:
         """The inverse of `to_arrays`."""
         groups = Groups(arrays["code_start"], arrays["of_code"], arrays["sizes"])
         marginals = Marginals(groups, arrays["attributes"])

@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass, fields
 
 from dualquery.base.checks import probability
+from dualquery.base.stored import Document, Json
+from dualquery.game.moves import RecordMove, expect
 from dualquery.game.transcript import Transcript
-from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size
+from dualquery.oracles.certificates import Guarantee, accuracy_guarantee, log_universe_size
 from dualquery.workloads.workload import Workload
 
 CONFIDENCE = 0.05
 """The β of a certificate: the probability that the draws were unlucky and it does not hold."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Which conditions of the accuracy theorem a game met.
+
+    Attributes:
+        asked_alpha: the accuracy α that was asked for.
+        beta_used: the β that was used.
+        guarantee: the conditions, and what follows from them.
+    """
+
+    asked_alpha: float
+    beta_used: float
+    guarantee: Guarantee
+
+    def to_dict(self) -> Json:
+        """The certificate as plain data. JSON has no infinity: an unknown gap is null."""
+        figures = {
+            name: value if not isinstance(value, float) or math.isfinite(value) else None
+            for name, value in asdict(self.guarantee).items()
+        }
+        return {"asked_alpha": self.asked_alpha, "beta_used": self.beta_used, **figures}
+
+    @classmethod
+    def from_dict(cls, content: Document) -> Certificate:
+        """The inverse of `to_dict`."""
+        figures = {one.name: content[one.name] for one in fields(Guarantee)}
+        for name in ("mean_gap", "largest_gap", "error_bound"):
+            if figures[name] is None:
+                figures[name] = math.inf
+        return cls(content["asked_alpha"], content["beta_used"], Guarantee(**figures))
 
 
 def check_alpha(alpha: float) -> None:
@@ -20,7 +53,7 @@ def check_alpha(alpha: float) -> None:
     probability("certify", alpha)
 
 
-def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float) -> dict[str, Any]:
+def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float) -> Certificate:
     """Which conditions of the theorem for accuracy α the game met.
 
     The gaps are computed from draws and records alone, so a certificate may be published.
@@ -33,8 +66,7 @@ def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float
     """
     gaps = []
     for one in transcript:
-        bound, value = one.move.notes["bound"], one.move.notes["value"]
-        gaps.append(None if bound is None else max(0.0, bound - value) / max(1, len(one.draws)))
+        gaps.append(expect(RecordMove, one.move).gap(len(one.draws)))
     found = accuracy_guarantee(
         alpha=alpha,
         beta=CONFIDENCE,
@@ -45,26 +77,22 @@ def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float
         log_universe=log_universe_size(workload.schema),
         gaps=gaps,
     )
-    figures = {
-        name: value if not isinstance(value, float) or math.isfinite(value) else None
-        for name, value in asdict(found).items()
-    }
-    return {"asked_alpha": alpha, "beta_used": CONFIDENCE, **figures}
+    return Certificate(alpha, CONFIDENCE, found)
 
 
-def describe_certificate(certificate: dict[str, Any]) -> str:
+def describe_certificate(certificate: Certificate) -> str:
     """A certificate in a sentence or two."""
-    alpha = certificate["asked_alpha"]
-    condition = "held" if certificate["within_every_round"] else "did not hold"
+    alpha, found = certificate.asked_alpha, certificate.guarantee
+    condition = "held" if found.within_every_round else "did not hold"
     text = f"the oracle's condition for α = {alpha:g} (within α/4) {condition} in every round"
-    if certificate["largest_gap"] is not None:
-        text += f" (largest gap {certificate['largest_gap']:.4g})"
-    if certificate["alpha"] is not None:
-        beta = certificate["beta"]
-        return f"{text}; all answers of the records are within {alpha:g}, probability {1 - beta:g}"
-    if not certificate["parameters_met"]:
+    if math.isfinite(found.largest_gap):
+        text += f" (largest gap {found.largest_gap:.4g})"
+    if found.alpha is not None and found.beta is not None:
+        chance = 1 - found.beta
+        return f"{text}; all answers of the records are within {alpha:g}, probability {chance:g}"
+    if not found.parameters_met:
         text += (
-            f"; the theorem would need {certificate['rounds_needed']:,} rounds of "
-            f"{certificate['samples_needed']:,} draws at eta {certificate['eta_needed']:g}"
+            f"; the theorem would need {found.rounds_needed:,} rounds of "
+            f"{found.samples_needed:,} draws at eta {found.eta_needed:g}"
         )
     return text

@@ -10,20 +10,23 @@ import tempfile
 from collections.abc import Callable
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dualquery.base.errors import DualQueryError, ParameterError, ReleaseError
 from dualquery.base.files import lock, sync_directory
+from dualquery.base.stored import Document, Json
 from dualquery.domain.schema import Schema
+from dualquery.game.moves import RecordMove
 from dualquery.game.transcript import Transcript
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release import older, stamps
+from dualquery.release.certificate import Certificate
 from dualquery.release.frames import records_table, write_table
 from dualquery.release.page.render import render_page
+from dualquery.release.parameters import RunParameters
 from dualquery.release.published import Published
 from dualquery.release.verifying import (
     check_measurements,
@@ -208,36 +211,35 @@ def _write_files(release: Published, folder: Path) -> None:
     )
 
 
-def _description(release: Published, folder: Path) -> dict[str, Any]:
-    notes = [one.move.notes for one in release.transcript]
+def _description(release: Published, folder: Path) -> Json:
+    notes = [one.move.notes() for one in release.transcript]
     return {
         "format": FORMAT,
         "package": {"name": "dualquery", "version": __version__},
         "privacy": release.privacy.to_dict(),
-        "parameters": release.parameters,
+        "parameters": release.parameters.to_dict(),
         "source": release.source,
         "oracle": oracle_summary(release.transcript),
-        "certificate": release.certificate,
+        "certificate": None if release.certificate is None else release.certificate.to_dict(),
         "rounds": notes,
         "schema": release.schema.to_dict(),
         "files": {file.name: _digest(file) for file in sorted(folder.iterdir())},
     }
 
 
-def oracle_summary(transcript: Transcript) -> dict[str, Any]:
+def oracle_summary(transcript: Transcript) -> Json:
     """What the oracle achieved over all rounds, computed from the draws alone."""
-    notes = [one.move.notes for one in transcript if "value" in one.move.notes]
-    if not notes:
+    played = [(one.move, len(one.draws)) for one in transcript if isinstance(one.move, RecordMove)]
+    if not played:
         return {}
-    draws = transcript.draw_counts[: len(notes)]
     gaps = [
-        (note["bound"] - note["value"]) / count
-        for note, count in zip(notes, draws, strict=True)
-        if note.get("bound") is not None and count
+        (move.bound - move.value) / draws
+        for move, draws in played
+        if move.bound is not None and draws
     ]
     return {
-        "rounds": len(notes),
-        "proved_optimal": sum(note["status"] == "optimal" for note in notes),
+        "rounds": len(played),
+        "proved_optimal": sum(move.proved_optimal for move, _ in played),
         "mean_gap": float(np.mean(gaps)) if gaps else None,
     }
 
@@ -282,7 +284,7 @@ def read_published(path: str | Path) -> Published:
         raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
 
 
-def _assemble(folder: Path, content: dict[str, Any]) -> Published:
+def _assemble(folder: Path, content: Document) -> Published:
     schema = Schema.from_dict(content["schema"])
     stored = read_arrays(folder / "workload.npz")
     literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
@@ -294,7 +296,8 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Published:
     try:
         transcript = Transcript.from_arrays(arrays, content["rounds"])
         check_measurements(transcript, schema)
-        check_statement(privacy, content["privacy"]["stamp"], content["parameters"], transcript)
+        parameters = RunParameters.from_dict(content["parameters"])
+        check_statement(privacy, content["privacy"]["stamp"], parameters, transcript)
     except ParameterError as error:  # it speaks of a value in the file, not of the reader's
         raise ReleaseError(str(error)) from None
     model = errors = None
@@ -302,15 +305,16 @@ def _assemble(folder: Path, content: dict[str, Any]) -> Published:
         stored = read_arrays(folder / "model.npz")
         model = Mixture(schema, stored["weights"], stored["tables"])
         errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
+    certificate = content["certificate"]
     return Published(
         schema,
         actions,
         transcript,
         privacy,
-        content["parameters"],
+        parameters,
         model,
         errors,
-        content["certificate"],
+        None if certificate is None else Certificate.from_dict(certificate),
     )
 
 

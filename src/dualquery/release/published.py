@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dualquery.base.checks import whole
 from dualquery.base.errors import QueryError, ReleaseError
+from dualquery.base.stored import Json
 from dualquery.domain.language import parse
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
@@ -21,7 +22,9 @@ from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
 from dualquery.release import stamps
+from dualquery.release.certificate import Certificate
 from dualquery.release.frames import FrameStyle, decode
+from dualquery.release.parameters import RunParameters
 from dualquery.release.unknown import Unknown, listed
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.matching import mean_answers, satisfying
@@ -51,10 +54,10 @@ class Published:
     actions: Actions
     transcript: Transcript
     privacy: PrivacyStatement
-    parameters: dict[str, Any]
+    parameters: RunParameters
     model: Mixture | None = None
     errors: ErrorTable | None = None
-    certificate: dict[str, Any] | None = None
+    certificate: Certificate | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
 
     @cached_property
@@ -203,13 +206,13 @@ class Published:
         """The same release with another model. This is post-processing, and costs no privacy."""
         return replace(self, model=model, errors=errors)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """The figures of the release, as plain data."""
         return {
             "privacy": self.privacy.to_dict(),
-            "parameters": self.parameters,
+            "parameters": self.parameters.to_dict(),
             "source": self.source,
-            "certificate": self.certificate,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "unknown": list(self.unknown),
         }
 

@@ -7,14 +7,10 @@ from dataclasses import replace
 
 from dualquery.base.checks import whole
 from dualquery.base.errors import ReleaseError
-from dualquery.domain.free import Free
 from dualquery.game.fitting import fit_transcript
 from dualquery.game.rehearsal import rehearse, rehearse_tables
 from dualquery.game.tables_plan import TablesPlan
 from dualquery.game.tables_player import TablesPlayer
-from dualquery.model.schedule import Schedule
-from dualquery.privacy.calibration import Budget
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.release.release import Release
 
 Progress = Callable[[str, int, int], None]
@@ -43,9 +39,11 @@ def refitted(
         components = whole("components", components)
     if steps is not None:
         steps = whole("steps", steps, least=0)
-    if release.parameters.get("tables") is not None:
-        return _refitted_to_tables(release, progress, components, steps, errors)
-    played = Schedule(**release.parameters["training"])
+    if release.parameters.tables is not None:
+        return _refitted_to_tables(
+            release, release.parameters.tables, progress, components, steps, errors
+        )
+    played = release.parameters.training
     wanted = played
     if components is not None:
         wanted = replace(wanted, components=components)
@@ -56,7 +54,7 @@ def refitted(
         release.transcript,
         played,
         wanted,
-        Free(release.parameters["free"]),
+        release.parameters.free,
         lambda done, total: progress("fitting the model", done, total),
     )
     if not errors:
@@ -73,21 +71,14 @@ def refitted(
 
 
 def _refitted_to_tables(
-    release: Release, progress: Progress, components: int | None, steps: int | None, errors: bool
+    release: Release,
+    plan: TablesPlan,
+    progress: Progress,
+    components: int | None,
+    steps: int | None,
+    errors: bool,
 ) -> Release:
     """The same for a release of measured tables: the last fits, unless others are asked for."""
-    parameters = release.parameters
-    budget = Budget(
-        parameters["epsilon"],
-        parameters["delta"],
-        parameters["table_size"],
-        Neighbours.parse(parameters["neighbours"]),
-        parameters["accountant"],
-    )
-    try:
-        plan = TablesPlan.from_dict(budget, parameters["tables"])
-    except (KeyError, TypeError, ValueError):
-        raise ReleaseError("the parameters of this release hold no plan of its tables") from None
     _check_fits(release, plan)
     if components is not None:
         plan = replace(plan, components=components)
@@ -96,7 +87,7 @@ def _refitted_to_tables(
     if components is not None or steps:
         progress("fitting the model", 0, 0)
         known = player.fitted_anew(known, steps or plan.first_steps + plan.last_steps)
-    model = player.model(known, Free(parameters["free"]))
+    model = player.model(known, release.parameters.free)
     if not errors:
         return release.with_model(model, None)
     progress("rehearsing for standard errors", 0, 0)

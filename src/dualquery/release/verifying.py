@@ -12,17 +12,16 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
+from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Transcript
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.release.parameters import RunParameters
 from dualquery.workloads.marginals import Groups
 
 MOST_JSON = 1 << 28
@@ -32,14 +31,14 @@ SAME = 1e-9
 """The relative difference that is allowed, as another machine may round logarithms differently."""
 
 
-def content_digest(content: Mapping[str, Any]) -> str:
+def content_digest(content: Document) -> str:
     """The digest of what `release.json` says, except the digest itself."""
     rest = {key: value for key, value in content.items() if key != "digest"}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> Document:
     """The JSON object that a file holds."""
     if path.stat().st_size > MOST_JSON:
         raise ReleaseError(f"{str(path)!r} has more than {MOST_JSON:,} bytes")
@@ -49,7 +48,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def read_arrays(path: Path) -> Arrays:
     """The arrays of a file, each of the size that its own header declares.
 
     A small file can unpack into more than the memory holds. So sizes are checked and added up
@@ -94,7 +93,7 @@ def _memory() -> int:
         return 1 << 34
 
 
-def check_shapes(arrays: Mapping[str, npt.NDArray[Any]], rounds: int, path: Path) -> None:
+def check_shapes(arrays: Arrays, rounds: int, path: Path) -> None:
     """Refuse a transcript whose arrays do not fit one another, or the rounds of `release.json`."""
     counts = arrays["draw_counts"]
     fits = (
@@ -153,7 +152,7 @@ def _partitions(groups: Groups) -> bool:
 
 
 def check_statement(
-    stated: PrivacyStatement, stamp: object, parameters: Mapping[str, Any], transcript: Transcript
+    stated: PrivacyStatement, stamp: object, parameters: RunParameters, transcript: Transcript
 ) -> None:
     """Refuse a statement that does not follow from the draws of the transcript.
 
@@ -163,18 +162,16 @@ def check_statement(
         parameters: the parameters in `release.json`, which must agree with the statement.
         transcript: the draws.
     """
-    for name, value in (
-        ("delta", stated.delta),
-        ("accountant", stated.accountant),
-        ("neighbours", str(stated.neighbours)),
-        ("table_size", stated.rows),
-        ("rounds", len(transcript)),
+    for name, said, value in (
+        ("delta", parameters.delta, stated.delta),
+        ("accountant", parameters.accountant, stated.accountant),
+        ("neighbours", str(parameters.neighbours), str(stated.neighbours)),
+        ("table_size", parameters.table_size, stated.rows),
+        ("rounds", parameters.rounds, len(transcript)),
     ):
-        if parameters[name] != value:
-            raise ReleaseError(
-                f"its parameters say {name} = {parameters[name]!r}, its statement {value!r}"
-            )
-    if stated.private != (parameters["seed"] is None) or stamp != stated.stamp:
+        if said != value:
+            raise ReleaseError(f"its parameters say {name} = {said!r}, its statement {value!r}")
+    if stated.private != (parameters.seed is None) or stamp != stated.stamp:
         raise ReleaseError("its stamp does not fit its seed")
     again = PrivacyStatement.of(
         transcript.events(stated.rows, stated.neighbours),
@@ -195,8 +192,8 @@ def check_statement(
     ):
         # An accountant that is newer than the release has nothing to be compared with.
         pairs += [(words.format(name), theirs[name], ours[name]) for name in ours if name in theirs]
-    for name, said, found in pairs:
-        if not (said == found or math.isclose(said, found, rel_tol=SAME)):
+    for name, stated_value, found in pairs:
+        if not (stated_value == found or math.isclose(stated_value, found, rel_tol=SAME)):
             raise ReleaseError(
-                f"its statement says {name} = {said:.6g}, its draws cost {found:.6g}"
+                f"its statement says {name} = {stated_value:.6g}, its draws cost {found:.6g}"
             )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.free import Free
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
-from dualquery.game.transcript import Move, Round, Transcript
+from dualquery.game.moves import ModelMove, RecordMove
+from dualquery.game.plan import Player
+from dualquery.game.transcript import Round, Transcript
 from dualquery.model.mixture import Mixture
+from dualquery.model.schedule import Schedule
 from dualquery.model.standard_errors import LEVELS, MOST_LITERALS, ErrorTable
+from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.release.parameters import RunParameters
 from dualquery.release.release import Release
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.generators import random_marginals
@@ -56,10 +60,13 @@ def made_release(
     queries: int = 500,
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
     private: bool = True,
-    notes: bool = True,
+    player: Player = Player.RECORD,
     accountant: str = "gaussian",
 ) -> Release:
-    """A release whose records and draws are random: no table stands behind it."""
+    """A release whose records and draws are random: no table stands behind it.
+
+    If a model plays, the release has no records: give it a mixture.
+    """
     random = np.random.default_rng(seed)
     k = min(3, len(schema))
     workload = random_marginals(schema, k, queries)
@@ -68,12 +75,13 @@ def made_release(
     for number in range(rounds):
         draws = Draws(random.integers(0, queries, 30), random.random(30) < 0.5)
         record = random.integers(0, schema.sizes, dtype=np.int32)
-        told: dict[str, Any] = {}
-        if notes:
-            value = int(random.integers(20, 29))
-            status = "optimal" if value > 25 else "feasible"
-            told = {"value": value, "bound": 30.0, "status": status}
-        turns.append(Round(float(temperatures[number]), draws, Move({"record": record}, told)))
+        value = int(random.integers(20, 29))
+        move = (
+            RecordMove(record, value, 30.0, "optimal" if value > 25 else "feasible")
+            if player is Player.RECORD
+            else ModelMove(np.zeros(4, dtype=np.float32), -100.0 * (number + 1), number)
+        )
+        turns.append(Round(float(temperatures[number]), draws, move))
     privacy = PrivacyStatement.of(
         Events.of(temperatures, [30] * rounds, 10_000, neighbours),
         delta=1e-6,
@@ -82,7 +90,18 @@ def made_release(
         private=private,
         accountant=accountant,
     )
-    parameters = {"player": "record", "rounds": rounds, "samples": 30, "eta": 2.0, "seed": None}
+    parameters = RunParameters(
+        player=player,
+        budget=Budget(1.0, 1e-6, 10_000, neighbours, accountant),
+        rounds=rounds,
+        samples=30,
+        eta=2.0,
+        queries=queries,
+        oracle="annealing" if player is Player.RECORD else None,
+        free=Free.DEFAULT,
+        training=Schedule.for_schema(schema),
+        seed=None if private else 0,
+    )
     return Release(schema, Actions.plain(workload), Transcript(tuple(turns)), privacy, parameters)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dualquery.domain.schema import Schema
+from dualquery.game.plan import Player
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import figure
 from dualquery.release.page import payload as payloads
@@ -146,17 +147,12 @@ def test_the_same_release_makes_the_same_page(schema: Schema) -> None:
     assert render_page(made_release(schema)) == render_page(made_release(schema))
 
 
-def test_a_model_player_leaves_no_notes(schema: Schema) -> None:
-    text = " ".join(read(render_page(made_release(schema, notes=False))).text)
+def test_a_model_player_tells_its_likelihood(schema: Schema) -> None:
+    release = with_mixture(made_release(schema, player=Player.MODEL), 4)
+    text = " ".join(read(render_page(release)).text)
+    assert "Fit of the model" in text
     assert "Drawn queries satisfied" not in text
     assert "How sharply queries were drawn" in text
-
-
-def test_a_model_player_tells_its_likelihood(schema: Schema) -> None:
-    release = made_release(schema, notes=False)
-    for number, one in enumerate(release.transcript):
-        one.move.notes["log_likelihood"] = -100.0 * (number + 1)
-    assert "Fit of the model" in " ".join(read(render_page(release)).text)
 
 
 def test_pages_are_light() -> None:

@@ -208,9 +208,9 @@ def fit_estimator(
     return Result(
         np.clip(made.answers(), 0.0, 1.0),
         clock.seconds,
-        parameters.get("eta") or "",
-        parameters.get("samples") or "",
-        parameters.get("rounds") or "",
+        parameters.eta or "",
+        parameters.samples or "",
+        parameters.rounds or "",
     )
 
 

@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from dualquery.game.moves import ModelMove, RecordMove
 from dualquery.game.transcript import Transcript
 from dualquery.release.page.charts import Axes, legend
 
 
 def course(transcript: Transcript) -> str:
-    """A chart for each quantity that the notes of the rounds hold."""
+    """A chart for each quantity that the moves tell."""
     parts = [_satisfaction(transcript), _likelihood(transcript)]
     parts.append(_temperatures(transcript))
     return '<div class="grid-of wide">' + "".join(part for part in parts if part) + "</div>"
 
 
-def _noted(transcript: Transcript, name: str) -> tuple[list[float], list[float]]:
-    """The rounds that have this note, counted from 1, and its values."""
-    pairs = [
-        (number, float(one.move.notes[name]))
-        for number, one in enumerate(transcript, start=1)
-        if isinstance(one.move.notes.get(name), int | float)
-    ]
-    return [float(number) for number, _ in pairs], [value for _, value in pairs]
-
-
 def _satisfaction(transcript: Transcript) -> str:
-    counts = transcript.draw_counts
-    rounds, values = _noted(transcript, "value")
-    kept = [(r, v / counts[int(r) - 1]) for r, v in zip(rounds, values, strict=True)]
+    """Per round, the share of the draws that the record satisfies, and what is possible."""
+    kept: list[tuple[float, float]] = []
+    bounds: list[tuple[float, float]] = []
+    optimal = 0
+    for number, one in enumerate(transcript, start=1):
+        if not isinstance(one.move, RecordMove) or not len(one.draws):
+            continue
+        kept.append((float(number), one.move.value / len(one.draws)))
+        optimal += one.move.proved_optimal
+        if one.move.bound is not None:
+            bounds.append((float(number), one.move.bound / len(one.draws)))
     if not kept:
         return ""
-    bounds = [
-        (r, b / counts[int(r) - 1])
-        for r, b in zip(*_noted(transcript, "bound"), strict=True)
-        if counts[int(r) - 1]
-    ]
     shares = [share for _, share in kept]
     known = dict(bounds)
     gaps = [known[r] - share for r, share in kept if r in known]
@@ -54,7 +46,6 @@ def _satisfaction(transcript: Transcript) -> str:
             f"; the proved gap to the best possible record is {100 * sum(gaps) / len(gaps):.1f} % "
             "of the draws on average"
         )
-    optimal = sum(one.move.notes.get("status") == "optimal" for one in transcript)
     words += f". {optimal} of {len(transcript)} rounds were proved optimal."
     return _figure(
         "Drawn queries satisfied",
@@ -65,11 +56,17 @@ def _satisfaction(transcript: Transcript) -> str:
 
 
 def _likelihood(transcript: Transcript) -> str:
-    rounds, values = _noted(transcript, "log_likelihood")
-    if len(values) < 2:
+    """After each round, the mean log-likelihood of all draws so far."""
+    rounds: list[float] = []
+    means: list[float] = []
+    drawn = 0
+    for number, one in enumerate(transcript, start=1):
+        drawn += len(one.draws)
+        if isinstance(one.move, ModelMove):
+            rounds.append(float(number))
+            means.append(one.move.log_likelihood / max(drawn, 1))
+    if len(means) < 2:
         return ""
-    drawn = np.cumsum(transcript.draw_counts)
-    means = [v / max(int(drawn[int(r) - 1]), 1) for r, v in zip(rounds, values, strict=True)]
     axes = _line(rounds, means)
     return _figure(
         "Fit of the model",

@@ -45,7 +45,7 @@ def render_page(release: Published) -> str:
         "data": _schema_section(release.schema, release.privacy.public_header),
         "distributions": distributions(release, components),
         "course": course(release.transcript),
-        "parameters": parameter_table(release.parameters),
+        "parameters": parameter_table(release.parameters.to_dict()),
     }
     headings = {
         "privacy": "How private it is",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from html import escape
 from statistics import NormalDist
-from typing import Any
 
+from dualquery.base.stored import Json
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import decimals_up, rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
@@ -193,7 +193,7 @@ def _by_accountant(privacy: PrivacyStatement) -> str:
     )
 
 
-def parameter_table(parameters: dict[str, Any]) -> str:
+def parameter_table(parameters: Json) -> str:
     """Every parameter that applies, with its meaning."""
     rows = "".join(
         f'<tr><th scope="row"><code>{escape(str(name))}</code></th>'
@@ -208,7 +208,7 @@ def parameter_table(parameters: dict[str, Any]) -> str:
     )
 
 
-def _shown(value: Any, name: str = "") -> str:
+def _shown(value: object, name: str = "") -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):

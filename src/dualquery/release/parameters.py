@@ -1,0 +1,123 @@
+"""How a run was set up, as its release says it: the values, and how `release.json` holds them.
+
+Whoever adds a parameter gives it a value for the releases that do not have it yet, in `from_dict`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from dualquery.base.checks import as_float, choice, whole
+from dualquery.base.errors import ReleaseError
+from dualquery.base.stored import Document, Json
+from dualquery.domain.free import Free
+from dualquery.game.plan import Player
+from dualquery.game.tables_plan import TablesPlan
+from dualquery.model.schedule import Schedule
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.neighbours import Neighbours
+
+
+@dataclass(frozen=True)
+class RunParameters:
+    """What a release says about its run.
+
+    Attributes:
+        player: who answered the draws.
+        budget: what the run was allowed to cost, on a table of which size.
+        rounds: of the game.
+        samples: draws per round.
+        eta: learning rate of the query player.
+        queries: how many were asked.
+        oracle: how records were found; None if a model played.
+        free: what attributes take in records that no draw names.
+        training: how a model that is fitted to draws is trained.
+        tables: the plan of the measured tables; None if the draws said everything.
+        seed: of a run that can be repeated, and is therefore NOT PRIVATE.
+    """
+
+    player: Player
+    budget: Budget
+    rounds: int
+    samples: int
+    eta: float
+    queries: int
+    oracle: str | None
+    free: Free
+    training: Schedule
+    tables: TablesPlan | None = None
+    seed: int | None = None
+
+    @property
+    def table_size(self) -> int:
+        """The public number of rows, or the public reference size."""
+        return self.budget.rows
+
+    @property
+    def epsilon(self) -> float:
+        return self.budget.epsilon
+
+    @property
+    def delta(self) -> float:
+        return self.budget.delta
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.budget.neighbours
+
+    @property
+    def accountant(self) -> str:
+        return self.budget.accountant
+
+    def to_dict(self) -> Json:
+        """The parameters as plain data: what `release.json` and the journal hold."""
+        return {
+            "player": str(self.player),
+            "table_size": self.table_size,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": str(self.neighbours),
+            "accountant": self.accountant,
+            "rounds": self.rounds,
+            "samples": self.samples,
+            "eta": self.eta,
+            "queries": self.queries,
+            "oracle": self.oracle,
+            "free": str(self.free),
+            "training": asdict(self.training),
+            "tables": None if self.tables is None else self.tables.to_dict(),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Document) -> RunParameters:
+        """The inverse of `to_dict`, for releases of every readable format."""
+        budget = Budget(
+            content["epsilon"],
+            content["delta"],
+            content["table_size"],
+            Neighbours.parse(content["neighbours"]),
+            content["accountant"],
+        )
+        return cls(
+            choice("player", content["player"], Player),
+            budget,
+            whole("rounds", content["rounds"]),
+            whole("samples", content["samples"], least=0),
+            as_float("eta", content["eta"]),
+            whole("queries", content["queries"]),
+            None if content["oracle"] is None else str(content["oracle"]),
+            choice("free", content["free"], Free),
+            Schedule(**content["training"]),
+            _tables(budget, content.get("tables")),  # not in the first releases
+            None if content["seed"] is None else whole("seed", content["seed"], least=0),
+        )
+
+
+def _tables(budget: Budget, content: Document | None) -> TablesPlan | None:
+    if content is None:
+        return None
+    try:
+        return TablesPlan.from_dict(budget, content)
+    except (KeyError, TypeError, ValueError):
+        raise ReleaseError("the parameters of this release hold no plan of its tables") from None
