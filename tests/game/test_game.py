@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -165,6 +166,23 @@ class TestPlan:
     def test_a_budget_too_small_says_what_would_do(self, schema: Schema, player: Player) -> None:
         with pytest.raises(ParameterError, match=r"epsilon=.* would be enough"):
             make_plan(Budget(1e-4, 1e-6, 50), schema, player=player)
+
+    @pytest.mark.parametrize(
+        ("epsilon", "rows", "neighbours"),
+        [(0.1, 5, Neighbours.REPLACE_ONE), (2.0, 8, Neighbours.REPLACE_ONE),
+         (1.5, 5, Neighbours.ADD_REMOVE)],
+    )  # fmt: skip
+    def test_what_would_do_does(
+        self, schema: Schema, player: Player, epsilon: float, rows: int, neighbours: Neighbours
+    ) -> None:
+        """On very small tables one refusal used to follow another, or to name a smaller ε."""
+        budget = Budget(epsilon, 1e-3, rows, neighbours)
+        try:
+            make_plan(budget, schema, player=player)
+        except ParameterError as error:
+            enough = float(str(error).rpartition("epsilon=")[2].split()[0])
+            assert enough > epsilon
+            make_plan(replace(budget, epsilon=enough), schema, player=player)
 
 
 def test_the_default_player_follows_the_width() -> None:

@@ -6,7 +6,7 @@ The reasons and the measurements behind the rules are in docs/decisions/plan.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -26,6 +26,7 @@ from dualquery.privacy.calibration import (
     calibrate,
     largest_samples,
     last_that_fits,
+    smallest_epsilon,
     too_small,
 )
 from dualquery.privacy.events import Events, record_player_temperatures
@@ -204,7 +205,8 @@ class _Solver:
     def _must_fit(self, rounds: int, samples: int, eta: float) -> None:
         events = self.events(rounds, samples, eta)
         if not self.budget.allows(events):
-            raise too_small(self.budget, events, f"{rounds} rounds of samples={samples}")
+            cost = self.budget.cost(events)
+            raise too_small(self.budget, cost, f"{rounds} rounds of samples={samples}")
 
 
 Rule = Callable[[_Solver, Schema, int | None, int | None, float | None], Plan]
@@ -243,7 +245,26 @@ def _model_rule(
     learn the one-way marginals. Where not even four draws a round are left, the temperatures
     give way.
     """
+    plan = _model_plan(solve, schema, rounds, samples, eta)
+    if plan is not None:
+        return plan
     budget = solve.budget
+
+    def suffices(epsilon: float) -> bool:
+        richer = _Solver(replace(budget, epsilon=epsilon), solve.player)
+        return _model_plan(richer, schema, rounds, samples, eta) is not None
+
+    enough = smallest_epsilon(suffices, budget.epsilon)
+    raise too_small(budget, enough, "a model's draws to tell anything")
+
+
+def _model_plan(
+    solve: _Solver, schema: Schema, rounds: int | None, samples: int | None, eta: float | None
+) -> Plan | None:
+    """What `_model_rule` says; None where the budget does not allow it."""
+    budget = solve.budget
+    if not budget.allows(budget.events(np.ones(1), 1)):
+        return None
     resolution = float(np.sqrt(1.0 + largest_samples(budget, np.ones(1))))
     total = max(3.0 * resolution / 16.0, 30.0 * extent(schema))
     if rounds is None:
@@ -257,8 +278,7 @@ def _model_rule(
     if samples < FEWEST_DRAWS:
         samples, rate = FEWEST_DRAWS, solve.eta(rounds, FEWEST_DRAWS)
     if rate * rounds < 1.0:  # draws that hardly depend on the table are not worth their price
-        least = solve.events(rounds, FEWEST_DRAWS, 1.0 / rounds)
-        raise too_small(budget, least, f"{rounds} rounds of draws that tell anything")
+        return None
     return Plan(budget, solve.player, rounds, samples, rate)
 
 

@@ -121,7 +121,8 @@ def largest_rounds(budget: Budget, *, samples: int, eta: float) -> int:
         return budget.events(record_player_temperatures(eta, rounds), samples)
 
     if not budget.allows(events(2)):
-        raise too_small(budget, events(2), f"two rounds of samples={samples} at eta={eta:g}")
+        cost = budget.cost(events(2))
+        raise too_small(budget, cost, f"two rounds of samples={samples} at eta={eta:g}")
     best = last_that_fits(lambda rounds: budget.allows(events(rounds)), 2, MOST_ROUNDS)
     if best == MOST_ROUNDS:
         raise ParameterError(
@@ -136,7 +137,8 @@ def largest_samples(budget: Budget, temperatures: ArrayLike) -> int:
     beta = np.atleast_1d(np.asarray(temperatures, dtype=np.float64))
     _some_round_costs(beta)
     if not budget.allows(budget.events(beta, 1)):
-        raise too_small(budget, budget.events(beta, 1), f"one draw in each of {beta.size} rounds")
+        cost = budget.cost(budget.events(beta, 1))
+        raise too_small(budget, cost, f"one draw in each of {beta.size} rounds")
     best = last_that_fits(
         lambda samples: budget.allows(budget.events(beta, samples)), 1, MOST_SAMPLES
     )
@@ -171,7 +173,8 @@ def largest_scale(budget: Budget, shape: ArrayLike, draws: ArrayLike) -> float:
     smallest = 1e-30 / float(np.max(ramp))
     if not fits(smallest):
         events = budget.events(smallest * ramp, draws)
-        raise too_small(budget, events, f"{int(events.draws.sum())} draws at any temperature")
+        what = f"{int(events.draws.sum())} draws at any temperature"
+        raise too_small(budget, budget.cost(events), what)
     low = smallest
     high = 1.0 / float(np.max(ramp))
     while fits(high):
@@ -206,10 +209,28 @@ def _some_round_costs(temperatures: NDArray[np.float64]) -> None:
         raise ParameterError("every temperature is 0; expected one or more above 0")
 
 
-def too_small(budget: Budget, events: Events, what: str) -> ParameterError:
-    """The error about a budget that does not even allow `what`, whose cost is that of `events`."""
+def smallest_epsilon(suffices: Callable[[float], bool], least: float) -> float:
+    """About the smallest ε above `least` that suffices, in three digits; one that does suffice.
+
+    Args:
+        suffices: whether an ε does; it holds for all that are large enough.
+        least: an ε that does not.
+    """
+    high = 2.0 * least
+    while not suffices(high):
+        least, high = high, 2.0 * high
+    while high > 1.001 * least:
+        middle = float(np.sqrt(least * high))
+        least, high = (least, middle) if suffices(middle) else (middle, high)
+    while not suffices(shown := float(rounded_up(high, 3))):
+        high = 1.01 * shown
+    return shown
+
+
+def too_small(budget: Budget, enough: float, what: str) -> ParameterError:
+    """The error about a budget that does not even allow `what`, which costs `enough`."""
     return ParameterError(
         f"epsilon={budget.epsilon:g} is too small for {what} with rows={budget.rows} and "
         f"delta={rounded_up(budget.delta)} ({budget.neighbours}, {budget.accountant}); "
-        f"epsilon={rounded_up(budget.cost(events), 3)} would be enough"
+        f"epsilon={rounded_up(enough, 3)} would be enough"
     )
