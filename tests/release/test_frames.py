@@ -40,7 +40,8 @@ def test_a_bin_decodes_to_a_value_inside_it(data: st.DataObject) -> None:
     cells = decode_column(codes, attribute, np.random.default_rng(1)).to_numpy()
     assert cells.dtype == np.int64
     assert (cells >= edges[:-1]).all()
-    assert (cells < edges[1:]).all()
+    assert (cells[:-1] < edges[1:-1]).all()
+    assert cells[-1] <= edges[-1]  # the last bin is closed
 
 
 BACKENDS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -16,6 +16,9 @@ from dualquery.base.errors import SchemaError
 from dualquery.base.ragged import offsets
 
 Value = str | int | float | bool
+
+MOST_SUB_BINS = 1000
+"""The most parts into which a schema may cut each bin of a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Attribute:
         missing: whether one more code, after all others, stands for a missing cell.
         default: the code that a record takes where nothing else decides.
         ordered: whether values can be compared with < and >.
+        sub_bins: into how many parts each bin is cut where the column's own distribution is
+            measured; 0 leaves it to the rule in `domain.sub_bins`.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Attribute:
     missing: bool = False
     default: int = 0
     ordered: bool = False
+    sub_bins: int = 0
 
     @classmethod
     def categorical(
@@ -86,6 +92,7 @@ class Attribute:
         *,
         missing: bool = False,
         default: float | str | None = None,
+        sub_bins: int | None = None,
     ) -> Self:
         """Declare a numeric column that is cut into bins [e0, e1), …, [e_last−1, e_last].
 
@@ -95,6 +102,8 @@ class Attribute:
             missing: whether cells may be missing.
             default: a number in the bin that a record takes where nothing else decides, or
                 "missing"; else the first bin.
+            sub_bins: into how many parts each bin is cut where the column's own distribution is
+                measured, 1 to 1,000; else a rule says it.
         """
         cuts = tuple(_plain(edge) for edge in edges)
         if len(cuts) < 2:
@@ -113,7 +122,16 @@ class Attribute:
                 raise SchemaError(
                     f"attribute {name!r}: edges are not in rising order ({low:g} before {high:g})"
                 )
-        return cls(name, edges=cuts, missing=missing, ordered=True)._with_default(default)
+        parts = 0 if sub_bins is None else _plain(sub_bins)
+        if sub_bins is not None and (
+            isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST_SUB_BINS
+        ):
+            raise SchemaError(
+                f"attribute {name!r}: sub_bins = {sub_bins!r}; expected a whole number from 1 to "
+                f"{MOST_SUB_BINS:,}"
+            )
+        made = cls(name, edges=cuts, missing=missing, ordered=True, sub_bins=parts)
+        return made._with_default(default)
 
     @classmethod
     def binary(cls, name: str, *, missing: bool = False, default: Value | None = None) -> Self:
@@ -129,9 +147,7 @@ class Attribute:
                 f"attribute {self.name!r}: default {default!r} is not in its domain "
                 f"({self.describe()})"
             )
-        return type(self)(
-            self.name, self.values, self.edges, self.missing, default=code, ordered=self.ordered
-        )
+        return replace(self, default=code)
 
     @property
     def is_numeric(self) -> bool:
@@ -194,6 +210,8 @@ class Attribute:
             entry = {"values": list(self.values)}
             if self.ordered and not all(isinstance(v, int | float) for v in self.values):
                 entry["ordered"] = True
+        if self.sub_bins:
+            entry["sub_bins"] = self.sub_bins
         if self.missing:
             entry["missing"] = True
         if self.default:
@@ -208,11 +226,12 @@ class Attribute:
     @classmethod
     def from_dict(cls, name: str, entry: Mapping[str, Any]) -> Self:
         """Read one `[attributes.NAME]` table."""
-        unknown = set(entry) - {"values", "edges", "binary", "missing", "default", "ordered"}
+        expected = {"values", "edges", "binary", "missing", "default", "ordered", "sub_bins"}
+        unknown = set(entry) - expected
         if unknown:
             raise SchemaError(
                 f"attribute {name!r}: unknown key {min(unknown)!r}; expected values, edges, "
-                "binary, missing, default or ordered"
+                "binary, missing, default, ordered or sub_bins"
             )
         kinds = [kind for kind in ("values", "edges", "binary") if entry.get(kind)]
         if len(kinds) != 1:
@@ -225,12 +244,20 @@ class Attribute:
             raise SchemaError(f"attribute {name!r}: missing = {missing!r}; expected true or false")
         default = entry.get("default")
         kind = kinds[0]
+        if kind != "edges" and "sub_bins" in entry:
+            raise SchemaError(f"attribute {name!r}: sub_bins is for columns with edges only")
         if kind == "binary":
             return cls.binary(name, missing=missing, default=default)
         if not isinstance(entry[kind], list | tuple):
             raise SchemaError(f"attribute {name!r}: {kind} = {entry[kind]!r}; expected a list")
         if kind == "edges":
-            return cls.numeric(name, entry["edges"], missing=missing, default=default)
+            return cls.numeric(
+                name,
+                entry["edges"],
+                missing=missing,
+                default=default,
+                sub_bins=entry.get("sub_bins"),
+            )
         return cls.categorical(
             name, entry["values"], missing=missing, default=default, ordered=entry.get("ordered")
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ import pyarrow as pa
 from dualquery.base.errors import ParameterError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
+from dualquery.release.within import Within
 
 CodeMatrix = npt.NDArray[np.integer]
 
@@ -24,15 +25,24 @@ WIDEST = 20_000
 
 
 def decode(
-    codes: CodeMatrix, schema: Schema, generator: np.random.Generator | None = None
+    codes: CodeMatrix,
+    schema: Schema,
+    generator: np.random.Generator | None = None,
+    within: Callable[[str], Within] | None = None,
 ) -> pa.Table:
     """Records as an Arrow table.
 
-    A bin becomes a value inside it: its middle, or with a generator a uniformly random one. A bin
-    whose edges were declared as whole numbers becomes a whole number.
+    A bin becomes a value inside it: its middle, or with a generator a random one, spread inside the
+    bin as `within` says of a column. A bin whose edges were declared as whole numbers becomes a
+    whole number.
     """
     arrays = [
-        decode_column(codes[:, position], attribute, generator)
+        decode_column(
+            codes[:, position],
+            attribute,
+            generator,
+            within(attribute.name) if within and attribute.is_numeric else None,
+        )
         for position, attribute in enumerate(schema.attributes)
     ]
     return pa.Table.from_arrays(arrays, names=list(schema.names))
@@ -54,11 +64,15 @@ def records_table(codes: CodeMatrix, schema: Schema) -> pa.Table:
 
 
 def decode_column(
-    codes: CodeMatrix, attribute: Attribute, generator: np.random.Generator | None = None
+    codes: CodeMatrix,
+    attribute: Attribute,
+    generator: np.random.Generator | None = None,
+    within: Within | None = None,
 ) -> pa.Array:
     """One column of cells."""
     if attribute.is_numeric:
-        cells = _inside_bins(np.minimum(codes, attribute.proper_size - 1), attribute, generator)
+        proper = np.minimum(codes, attribute.proper_size - 1)
+        cells = _inside_bins(proper, attribute, generator, within)
         mask = codes == attribute.missing_code if attribute.missing else None
         return pa.array(cells, mask=mask)
     if attribute.is_binary:  # a shortcut, as tables can have very many columns like this
@@ -82,18 +96,20 @@ def _arrow_type(attribute: Attribute) -> pa.DataType:
 
 
 def _inside_bins(
-    codes: CodeMatrix, attribute: Attribute, generator: np.random.Generator | None
+    codes: CodeMatrix,
+    attribute: Attribute,
+    generator: np.random.Generator | None,
+    within: Within | None,
 ) -> npt.NDArray[Any]:
-    edges: npt.NDArray[np.float64] = np.asarray(attribute.edges, dtype=float)
-    low, high = edges[codes], edges[codes + 1]
-    share = np.full(len(codes), 0.5) if generator is None else generator.random(len(codes))
-    inside = low + share * (high - low)
+    if generator is None:
+        edges: npt.NDArray[np.float64] = np.asarray(attribute.edges, dtype=float)
+        inside = (edges[codes] + edges[codes + 1]) / 2.0
+    else:
+        inside = (within or Within.unmeasured(attribute)).draw(codes, generator)
     if attribute.is_integral:
         whole: npt.NDArray[Any] = np.floor(inside).astype(np.int64)
         return whole
-    # low + share·(high − low) may round up to `high`, which is not part of the bin.
-    kept: npt.NDArray[Any] = np.minimum(inside, np.nextafter(high, low))
-    return kept
+    return inside
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from dualquery.release.certificate import Certificate
 from dualquery.release.frames import FrameStyle, decode
 from dualquery.release.parameters import RunParameters
 from dualquery.release.unknown import Unknown, listed
+from dualquery.release.within import Within
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.matching import mean_answers, satisfying
 from dualquery.workloads.workload import Workload
@@ -165,6 +166,13 @@ class Published:
                 "(--unknown default)"
             )
 
+    def within(self, name: str) -> Within:
+        """How the values of a numeric attribute are spread inside its bins."""
+        attribute = self.schema[name]
+        if not attribute.is_numeric:
+            raise QueryError(f"column {name!r} has no bins; expected a column with edges")
+        return Within.unmeasured(attribute)
+
     def sample(
         self, rows: int, *, where: str | Query | None = None, seed: int | None = None
     ) -> Any:
@@ -173,7 +181,7 @@ class Published:
         The types of the columns follow from the schema: text, whole numbers (int64), decimal
         numbers (float64), and for a column that may have missing cells a type that can hold them.
         Rows are drawn from the model, or with replacement from the game's records. A numeric cell
-        is uniform in its bin. Columns in `unknown` hold their declared default.
+        lies in its bin as `within` says. Columns in `unknown` hold their declared default.
 
         Args:
             rows: how many.
@@ -182,7 +190,7 @@ class Published:
         """
         generator = np.random.default_rng(seed)
         codes = self.sample_codes(rows, generator, where)
-        return self.style.frame(decode(codes, self.schema, generator), self.schema)
+        return self.style.frame(decode(codes, self.schema, generator, self.within), self.schema)
 
     def sample_codes(
         self, rows: int, generator: np.random.Generator, where: str | Query | None = None
