@@ -9,6 +9,13 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
 
+MOMENTS = {
+    "date": st.dates(),
+    "timestamp": st.datetimes().map(lambda moment: moment.replace(microsecond=0)),
+    "time": st.times().map(lambda time: time.replace(microsecond=0)),
+}
+"""Edges and values of the types that have dates or times in their cells."""
+
 names = st.text(
     st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\x7f"),
     min_size=1,
@@ -20,18 +27,31 @@ names = st.text(
 def attributes(draw: st.DrawFn, name: str | None = None) -> Attribute:
     name = draw(names) if name is None else name
     missing = draw(st.booleans())
-    kind = draw(st.sampled_from(["values", "numbers", "edges", "integers", "binary"]))
+    kind = draw(
+        st.sampled_from(
+            ["values", "numbers", "edges", "integers", "binary", "yes/no", "decimal", *MOMENTS]
+        )
+    )
     if kind == "binary":
         return Attribute.binary(name, missing=missing)
+    if kind == "yes/no":
+        return Attribute.binary(name, missing=missing, type=kind)
+    if kind in MOMENTS:
+        moments = draw(st.lists(MOMENTS[kind], min_size=2, max_size=5, unique=True))
+        if draw(st.booleans()):
+            return Attribute.categorical(name, moments, missing=missing)
+        return Attribute.numeric(name, sorted(moments), missing=missing)
     if kind == "values":
         values = draw(st.lists(names, min_size=1, max_size=5, unique=True))
         return Attribute.categorical(name, values, missing=missing, ordered=draw(st.booleans()))
     if kind == "numbers":
         values = draw(st.lists(st.integers(-50, 50), min_size=1, max_size=6, unique=True))
         return Attribute.categorical(name, values, missing=missing)
-    number = st.integers(-1000, 1000) if kind == "integers" else st.floats(-1e3, 1e3, width=32)
+    number = st.floats(-1e3, 1e3, width=32) if kind == "edges" else st.integers(-1000, 1000)
     edges = sorted(draw(st.lists(number, min_size=2, max_size=6, unique=True)))
-    return Attribute.numeric(name, edges, missing=missing)
+    return Attribute.numeric(
+        name, edges, missing=missing, type="decimal" if kind == "decimal" else None
+    )
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +15,20 @@ import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
 from dualquery.base.ragged import offsets
+from dualquery.domain.types import (
+    Key,
+    Number,
+    Type,
+    key_of,
+    loose_text,
+    number_of,
+    spelled,
+    type_of,
+)
 
 Value = str | int | float | bool
+Edge = float | str | datetime.date | datetime.time
+"""How an edge may be written; dates and times may stand in quotes."""
 
 MOST_SUB_BINS = 1000
 """The most parts into which a schema may cut each bin of a column."""
@@ -37,6 +50,9 @@ class Attribute:
         ordered: whether values can be compared with < and >.
         sub_bins: into how many parts each bin is cut where the column's own distribution is
             measured; 0 leaves it to the rule in `domain.sub_bins`.
+        type: what a cell is. Left out, it follows from how values or edges are written. The edges
+            of dates and times are numbers here: days since 1970-01-01, seconds since then, or
+            seconds since midnight; their values are text.
     """
 
     name: str
@@ -46,6 +62,7 @@ class Attribute:
     default: int = 0
     ordered: bool = False
     sub_bins: int = 0
+    type: Type = Type.TEXT
 
     @classmethod
     def categorical(
@@ -56,71 +73,81 @@ class Attribute:
         missing: bool = False,
         default: Value | None = None,
         ordered: bool | None = None,
+        type: str | None = None,  # noqa: A002 - the word of the schema file
     ) -> Self:
         """Declare a column that holds one of several values.
 
         Args:
             name: the column's name.
-            values: the possible values, text or numbers.
+            values: the possible values: text, numbers or dates.
             missing: whether cells may be missing.
             default: the value that a record takes where nothing else decides; else the first.
             ordered: whether the values have the order in which they are listed; by default, more
-                than two values that are all numbers do.
+                than two values that are all numbers or all dates do.
+            type: what a cell is: "text", "whole", "decimal", "yes/no", "date", "timestamp" or
+                "time"; by default as the values are written.
         """
-        domain = tuple(_plain(value) for value in values)
-        if not domain:
+        given = [_plain(value) for value in values]
+        if not given:
             raise SchemaError(f"attribute {name!r}: values is empty; expected at least one value")
+        kind = _written_type(given) if type is None else _type(name, type)
+        domain = tuple(_value(name, kind, value) for value in given)
         seen: set[str] = set()
         for value in domain:
-            if not isinstance(value, str | int | float):
-                raise SchemaError(f"attribute {name!r}: value {value!r} is not text or a number")
             if str(value) in seen:
                 raise SchemaError(f"attribute {name!r}: value {value!r} is listed twice")
             seen.add(str(value))
+        if kind is Type.YES_NO and seen == {"False", "True"}:
+            return cls.binary(name, missing=missing, default=default, type=kind)
         if ordered is None:
-            ordered = len(domain) > 2 and all(
-                isinstance(v, int | float) and not isinstance(v, bool) for v in domain
+            ordered = len(domain) > 2 and (
+                kind.is_temporal
+                or all(isinstance(v, int | float) and not isinstance(v, bool) for v in domain)
             )
-        attribute = cls(name, values=domain, missing=missing, ordered=ordered)
+        if kind.is_temporal:  # as text they sort by time
+            domain = tuple(sorted(domain, key=str))
+        attribute = cls(name, values=domain, missing=missing, ordered=ordered, type=kind)
         return attribute._with_default(default)
 
     @classmethod
     def numeric(
         cls,
         name: str,
-        edges: Sequence[float],
+        edges: Sequence[Edge],
         *,
         missing: bool = False,
-        default: float | str | None = None,
+        default: Edge | None = None,
         sub_bins: int | None = None,
+        type: str | None = None,  # noqa: A002 - the word of the schema file
     ) -> Self:
-        """Declare a numeric column that is cut into bins [e0, e1), …, [e_last−1, e_last].
+        """Declare a column that is cut into bins [e0, e1), …, [e_last−1, e_last].
 
         Args:
             name: the column's name.
-            edges: the edges of the bins, in rising order.
+            edges: the edges of the bins, in rising order: numbers, dates, timestamps or times.
             missing: whether cells may be missing.
-            default: a number in the bin that a record takes where nothing else decides, or
+            default: a cell in the bin that a record takes where nothing else decides, or
                 "missing"; else the first bin.
             sub_bins: into how many parts each bin is cut where the column's own distribution is
                 measured, 1 to 1,000; else a rule says it.
+            type: what a cell is: "whole", "decimal", "date", "timestamp" or "time"; by default
+                as the edges are written, whole numbers if all of them are.
         """
-        cuts = tuple(_plain(edge) for edge in edges)
-        if len(cuts) < 2:
+        given = [_plain(edge) for edge in edges]
+        if len(given) < 2:
             raise SchemaError(
-                f"attribute {name!r}: edges has {len(cuts)} entries; expected two or more"
+                f"attribute {name!r}: edges has {len(given)} entries; expected two or more"
             )
-        for edge in cuts:
-            if isinstance(edge, bool) or not isinstance(edge, int | float):
-                raise SchemaError(f"attribute {name!r}: edge {edge!r} is not a number")
-            if not math.isfinite(edge):
-                raise SchemaError(f"attribute {name!r}: edge {edge!r} is not finite")
+        kind = _edges_type(name, given) if type is None else _type(name, type)
+        cuts = tuple(_edge(name, kind, edge) for edge in given)
         for low, high in pairwise(cuts):
             if low == high:
-                raise SchemaError(f"attribute {name!r}: bin [{low:g}, {high:g}) has zero width")
+                shown = f"[{spelled(kind, low)}, {spelled(kind, high)})"
+                raise SchemaError(f"attribute {name!r}: bin {shown} has zero width")
             if low > high:
                 raise SchemaError(
-                    f"attribute {name!r}: edges are not in rising order ({low:g} before {high:g})"
+                    f"attribute {name!r}: edges are not in rising order "
+                    f"({spelled(kind, low)} before {spelled(kind, high)})"
                 )
         parts = 0 if sub_bins is None else _plain(sub_bins)
         if sub_bins is not None and (
@@ -130,15 +157,28 @@ class Attribute:
                 f"attribute {name!r}: sub_bins = {sub_bins!r}; expected a whole number from 1 to "
                 f"{MOST_SUB_BINS:,}"
             )
-        made = cls(name, edges=cuts, missing=missing, ordered=True, sub_bins=parts)
+        made = cls(name, edges=cuts, missing=missing, ordered=True, sub_bins=parts, type=kind)
         return made._with_default(default)
 
     @classmethod
-    def binary(cls, name: str, *, missing: bool = False, default: Value | None = None) -> Self:
-        """Declare a 0/1 column."""
-        return cls(name, values=(0, 1), missing=missing)._with_default(default)
+    def binary(
+        cls,
+        name: str,
+        *,
+        missing: bool = False,
+        default: Value | None = None,
+        type: str | None = None,  # noqa: A002 - the word of the schema file
+    ) -> Self:
+        """Declare a 0/1 column; with `type="yes/no"` its cells come out as true and false."""
+        kind = Type.WHOLE if type is None else _type(name, type)
+        if kind not in (Type.WHOLE, Type.YES_NO):
+            raise SchemaError(
+                f'attribute {name!r}: type = "{kind}" with binary = true; expected "yes/no", or '
+                '"whole" for 0 and 1'
+            )
+        return cls(name, values=(0, 1), missing=missing, type=kind)._with_default(default)
 
-    def _with_default(self, default: Value | None) -> Self:
+    def _with_default(self, default: Edge | Value | None) -> Self:
         if default is None:
             return self
         code = self.code_of(default)
@@ -158,9 +198,9 @@ class Attribute:
         return self.values == (0, 1) and not self.missing
 
     @property
-    def is_integral(self) -> bool:
-        """Whether the edges were written as whole numbers, so that cells are too."""
-        return bool(self.edges) and all(isinstance(edge, int) for edge in self.edges)
+    def cell_type(self) -> Type:
+        """The type that cells are read as: a 0/1 column takes yes, true and 1 alike."""
+        return Type.YES_NO if self.values == (0, 1) else self.type
 
     @property
     def proper_size(self) -> int:
@@ -176,24 +216,57 @@ class Attribute:
     def missing_code(self) -> int | None:
         return self.proper_size if self.missing else None
 
-    def code_of(self, cell: Value) -> int | None:
+    def code_of(self, cell: Edge | Value) -> int | None:
         """The code of one cell; None if the cell is outside the domain."""
-        if self.edges:
-            if isinstance(cell, str):
-                return self.missing_code if cell == "missing" else None
-            if not self.edges[0] <= cell <= self.edges[-1]:
-                return None
-            code = int(np.searchsorted(np.asarray(self.edges, dtype=float), cell, "right")) - 1
-            return min(code, self.proper_size - 1)
+        found = self._proper_code(cell)
+        return self.missing_code if found is None and cell == "missing" else found
+
+    def _proper_code(self, cell: Edge | Value) -> int | None:
+        if not self.edges:
+            return self.code_of_value(cell)
+        number = number_of(self.type, cell)
+        if number is None or not self.edges[0] <= number <= self.edges[-1]:
+            return None
+        code = int(np.searchsorted(np.asarray(self.edges, dtype=float), number, "right")) - 1
+        return min(code, self.proper_size - 1)
+
+    def code_of_value(self, cell: Any) -> int | None:
+        """The code of one of the values, however it is written; None if it is not one of them."""
         for code, value in enumerate(self.values):
             if str(value) == str(cell):
                 return code
-        return self.missing_code if cell == "missing" else None
+        key = key_of(self.cell_type, cell)
+        return None if key is None else self.value_keys().get(key)
+
+    def value_keys(self) -> dict[Key, int]:
+        """The code of every value, by what equal cells have in common (`types.key_of`).
+
+        A text is looked up as it is, then with yes/no cells as 1 and 0 (`types.loose_text`).
+        """
+        keys: dict[Key, int] = {}
+        for code, value in enumerate(self.values):
+            key = key_of(self.cell_type, value)
+            if key is not None:
+                keys.setdefault(key, code)
+        if self.cell_type is Type.TEXT:
+            for code, value in enumerate(self.values):
+                keys.setdefault(loose_text(value), code)
+        return keys
+
+    def spell(self, edge: Number) -> str:
+        """An edge as the query language and schema files write it."""
+        return spelled(self.type, edge)
 
     def describe(self) -> str:
         """The domain in a few words, for messages."""
         if self.edges:
-            text = f"numbers from {self.edges[0]:g} to {self.edges[-1]:g}"
+            low, high = (
+                self.spell(edge) if self.type.is_temporal else f"{edge:g}"
+                for edge in (self.edges[0], self.edges[-1])
+            )
+            text = f"{self.type.plural} from {low} to {high}"
+        elif self.type is Type.YES_NO:
+            text = self.type.plural
         else:
             shown = ", ".join(str(value) for value in self.values[:6])
             text = shown if len(self.values) <= 6 else f"{shown}, … {len(self.values)} values"
@@ -203,13 +276,19 @@ class Attribute:
         """The attribute as it stands in a schema file."""
         entry: dict[str, Any]
         if self.edges:
-            entry = {"edges": list(self.edges)}
-        elif self.values == (0, 1) and not isinstance(self.values[0], bool):
+            entry = {"edges": [self._spelled_edge(edge) for edge in self.edges]}
+            usual = _written_type(self.edges)
+        elif self.values == (0, 1):
             entry = {"binary": True}
+            usual = Type.WHOLE
         else:
             entry = {"values": list(self.values)}
-            if self.ordered and not all(isinstance(v, int | float) for v in self.values):
+            usual = _written_type(self.values)
+            numbers = all(isinstance(v, int | float) for v in self.values)
+            if self.ordered and not numbers and not self.type.is_temporal:
                 entry["ordered"] = True
+        if self.type is not usual:
+            entry["type"] = self.type.value
         if self.sub_bins:
             entry["sub_bins"] = self.sub_bins
         if self.missing:
@@ -221,17 +300,21 @@ class Attribute:
     def _default_cell(self) -> Value:
         if self.default == self.missing_code:
             return "missing"
-        return self.edges[self.default] if self.edges else self.values[self.default]
+        if self.edges:
+            return self._spelled_edge(self.edges[self.default])
+        return self.values[self.default]
+
+    def _spelled_edge(self, edge: Number) -> str | Number:
+        return self.spell(edge) if self.type.is_temporal else edge
 
     @classmethod
     def from_dict(cls, name: str, entry: Mapping[str, Any]) -> Self:
         """Read one `[attributes.NAME]` table."""
-        expected = {"values", "edges", "binary", "missing", "default", "ordered", "sub_bins"}
-        unknown = set(entry) - expected
+        unknown = set(entry) - set(_KEYS)
         if unknown:
             raise SchemaError(
-                f"attribute {name!r}: unknown key {min(unknown)!r}; expected values, edges, "
-                "binary, missing, default, ordered or sub_bins"
+                f"attribute {name!r}: unknown key {min(unknown)!r}; expected "
+                f"{', '.join(_KEYS[:-1])} or {_KEYS[-1]}"
             )
         kinds = [kind for kind in ("values", "edges", "binary") if entry.get(kind)]
         if len(kinds) != 1:
@@ -242,12 +325,12 @@ class Attribute:
         missing = entry.get("missing", False)
         if not isinstance(missing, bool):
             raise SchemaError(f"attribute {name!r}: missing = {missing!r}; expected true or false")
-        default = entry.get("default")
+        default, cell_type = entry.get("default"), entry.get("type")
         kind = kinds[0]
         if kind != "edges" and "sub_bins" in entry:
             raise SchemaError(f"attribute {name!r}: sub_bins is for columns with edges only")
         if kind == "binary":
-            return cls.binary(name, missing=missing, default=default)
+            return cls.binary(name, missing=missing, default=default, type=cell_type)
         if not isinstance(entry[kind], list | tuple):
             raise SchemaError(f"attribute {name!r}: {kind} = {entry[kind]!r}; expected a list")
         if kind == "edges":
@@ -257,15 +340,104 @@ class Attribute:
                 missing=missing,
                 default=default,
                 sub_bins=entry.get("sub_bins"),
+                type=cell_type,
             )
         return cls.categorical(
-            name, entry["values"], missing=missing, default=default, ordered=entry.get("ordered")
+            name,
+            entry["values"],
+            missing=missing,
+            default=default,
+            ordered=entry.get("ordered"),
+            type=cell_type,
         )
+
+
+_KEYS = ("values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins")
 
 
 def _plain(value: Any) -> Any:
     """A NumPy scalar as a Python value, because files and queries are written with those."""
+    if isinstance(value, np.datetime64):  # of nanoseconds, `item` would make a number
+        unit = np.datetime_data(value.dtype)[0]
+        return value.astype("datetime64[D]" if unit == "D" else "datetime64[us]").item()
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _type(name: str, text: str) -> Type:
+    try:
+        return Type(text)
+    except ValueError:
+        raise SchemaError(
+            f"attribute {name!r}: type = {text!r}; expected {', '.join(list(Type)[:-1])} "
+            f"or {list(Type)[-1]}"
+        ) from None
+
+
+def _edges_type(name: str, edges: Sequence[Any]) -> Type:
+    """The type that edges have if nothing else is said; "24:00" among times is a time."""
+    moments = {type_of(edge) for edge in edges if not isinstance(edge, str)}
+    if len(moments) == 1 and next(iter(moments)).is_temporal:
+        return moments.pop()
+    if any(kind.is_temporal for kind in moments):
+        raise SchemaError(
+            f"attribute {name!r}: edges mix {' and '.join(sorted(k.plural for k in moments))}; "
+            "expected one type"
+        )
+    return _written_type(edges)
+
+
+def _written_type(cells: Sequence[Any]) -> Type:
+    """The type that cells have if nothing else is said: as they are written."""
+    kinds = {type_of(cell) for cell in cells}
+    if len(kinds) == 1:
+        return kinds.pop()
+    if kinds <= {Type.WHOLE, Type.YES_NO}:
+        return Type.WHOLE
+    return Type.DECIMAL if kinds <= {Type.WHOLE, Type.DECIMAL, Type.YES_NO} else Type.TEXT
+
+
+def _value(name: str, kind: Type, value: Any) -> Value:
+    """A declared value in the form that an attribute of this type keeps."""
+    if not isinstance(value, str | int | float | datetime.date | datetime.time):
+        raise SchemaError(f"attribute {name!r}: value {value!r} is not text, a number or a date")
+    if kind is Type.TEXT:
+        return value if isinstance(value, str | int | float) else str(value)
+    number = None if isinstance(value, str) and not kind.is_temporal else number_of(kind, value)
+    if number is None or (kind is Type.WHOLE and number != int(number)):
+        raise _unfit(name, "value", value, kind)
+    if kind.is_temporal:
+        return spelled(kind, number)
+    if kind is Type.YES_NO:
+        return bool(number)
+    return int(number) if kind is Type.WHOLE else number
+
+
+def _edge(name: str, kind: Type, edge: Any) -> Number:
+    """A declared edge as a number."""
+    if kind in (Type.TEXT, Type.YES_NO):
+        raise SchemaError(f"attribute {name!r}: edge {edge!r} is not a number or a date")
+    if isinstance(edge, float) and not math.isfinite(edge):
+        raise SchemaError(f"attribute {name!r}: edge {edge!r} is not finite")
+    readable = kind.is_temporal or (isinstance(edge, int | float) and not isinstance(edge, bool))
+    number = number_of(kind, edge) if readable else None
+    if number is None or (kind is Type.WHOLE and number != int(number)):
+        raise _unfit(name, "edge", edge, kind)
+    if isinstance(edge, datetime.datetime) and edge.tzinfo is not None:
+        raise SchemaError(
+            f"attribute {name!r}: edge {edge.isoformat()} has a time zone; expected wall-clock "
+            "time without one"
+        )
+    return int(number) if kind is Type.WHOLE else number
+
+
+def _unfit(name: str, what: str, cell: Any, kind: Type) -> SchemaError:
+    """The error of a value or edge that is not of its attribute's type."""
+    shown = str(cell) if isinstance(cell, datetime.date | datetime.time) else repr(cell)
+    noun = "a whole number" if kind is Type.WHOLE else kind.noun
+    example = f" such as {kind.example}" if kind.example else ""
+    return SchemaError(
+        f'attribute {name!r}: {what} {shown} is not {noun}{example}, as type = "{kind}" needs'
+    )
 
 
 @dataclass(frozen=True)

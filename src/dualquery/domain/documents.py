@@ -12,7 +12,9 @@ from typing import Any
 
 from dualquery.base.errors import SchemaError
 from dualquery.domain.attributes import Value
+from dualquery.domain.types import Type
 
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d(T[\d:]+)?|(?!24)[\d:]{8})\Z", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -57,7 +59,8 @@ def write_document(content: Mapping[str, Any], path: Path, header: Iterable[str]
     for name, entry in content.get("attributes", {}).items():
         lines.append("")
         lines.append(f"[attributes.{_key(name)}]")
-        lines.extend(f"{key} = {_literal(value)}" for key, value in entry.items())
+        bare = entry.get("type") in (Type.DATE, Type.TIMESTAMP, Type.TIME)
+        lines.extend(f"{key} = {_literal(value, bare)}" for key, value in entry.items())
     if "binary_columns" in content:
         lines.append("")
         lines.append("[binary_columns]")
@@ -72,9 +75,12 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.match(name) else _literal(name)
 
 
-def _literal(value: Value | list[Value]) -> str:
+def _literal(value: Value | list[Value], bare: bool = False) -> str:
+    """A value as TOML writes it; `bare` writes dates and times without quotes."""
     if isinstance(value, list):
-        return "[" + ", ".join(_literal(item) for item in value) + "]"
+        return "[" + ", ".join(_literal(item, bare) for item in value) + "]"
+    if bare and isinstance(value, str) and _MOMENT.match(value):
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         raise SchemaError(f"{value!r} cannot stand in a schema file")
     # JSON and TOML write strings, numbers and booleans alike, except DEL, which TOML escapes.

@@ -18,6 +18,7 @@ from dualquery.base.errors import QueryError, SchemaError
 from dualquery.domain.attributes import Attribute, Attributes
 from dualquery.domain.printing import PLAIN, bins_text
 from dualquery.domain.query import Literal, Query, conjunction, parity
+from dualquery.domain.types import number_of
 
 _TOKEN = re.compile(
     rf"""\s*(?: (?P<quoted>"(?:[^"\\]|\\.)*")
@@ -194,9 +195,9 @@ class _Parser:
                 f"{attribute.name!r} is cut into bins; ask for a range such as "
                 f"{attribute.name} in {bins_text(attribute, 0, 0)}"
             )
-        for code, value in enumerate(attribute.values):
-            if str(value) == token.text:
-                return (code,)
+        code = attribute.code_of_value(token.text)
+        if code is not None:
+            return (code,)
         raise QueryError(
             f"{token.text!r} is not a value of {attribute.name!r} ({attribute.describe()})"
         )
@@ -251,13 +252,15 @@ def _missing(attribute: Attribute) -> int:
 
 
 def _number(attribute: Attribute, token: _Token) -> float:
-    try:
-        return float(token.text)
-    except ValueError:
+    number = number_of(attribute.cell_type, token.text)
+    if number is None:
+        kind = attribute.type
+        example = f" (such as {kind.example})" if kind.example else ""
         raise QueryError(
-            f"{token.text!r} at position {token.position} is not a number, "
+            f"{token.text!r} at position {token.position} is not {kind.noun}{example}, "
             f"which {attribute.name!r} needs"
-        ) from None
+        )
+    return number
 
 
 def _at_least(attribute: Attribute, token: _Token) -> tuple[int, ...]:
@@ -267,7 +270,7 @@ def _at_least(attribute: Attribute, token: _Token) -> tuple[int, ...]:
         if number not in attribute.edges:
             raise QueryError(
                 f"{token.text} is not a bin edge of {attribute.name!r}; "
-                f"its edges are {', '.join(f'{edge:g}' for edge in attribute.edges)}"
+                f"its edges are {', '.join(map(attribute.spell, attribute.edges))}"
             )
         return tuple(range(attribute.edges.index(number), attribute.proper_size))
     return tuple(c for c, place in _places(attribute) if place >= _place(attribute, token))
@@ -298,7 +301,7 @@ def _places(attribute: Attribute) -> list[tuple[int, float]]:
 def _place(attribute: Attribute, token: _Token) -> float:
     if all(isinstance(value, int | float) for value in attribute.values):
         return _number(attribute, token)
-    for code, value in enumerate(attribute.values):
-        if str(value) == token.text:
-            return float(code)
-    raise QueryError(f"{token.text!r} is not a value of {attribute.name!r}")
+    code = attribute.code_of_value(token.text)
+    if code is None:
+        raise QueryError(f"{token.text!r} is not a value of {attribute.name!r}")
+    return float(code)

@@ -34,9 +34,9 @@ def _format(literal: Literal, schema: Attributes, brief: bool) -> str:
         if len(runs) == 1 and attribute.missing_code not in codes:
             low, high = runs[0]
             if not literal.negated and high == attribute.proper_size - 1 and low > 0:
-                return f"{name}>={attribute.edges[low]!r}"
+                return f"{name}>={attribute.spell(attribute.edges[low])}"
             if not literal.negated and low == 0 and high < attribute.proper_size - 1:
-                return f"{name}<{attribute.edges[high + 1]!r}"
+                return f"{name}<{attribute.spell(attribute.edges[high + 1])}"
             return membership + bins_text(attribute, low, high)
         items = [bins_text(attribute, low, high) for low, high in runs]
     else:
@@ -63,7 +63,8 @@ def _runs(codes: list[int]) -> list[tuple[int, int]]:
 def bins_text(attribute: Attribute, low: int, high: int) -> str:
     """The range that the bins `low` to `high` cover."""
     close = "]" if high == attribute.proper_size - 1 else ")"
-    return f"[{attribute.edges[low]!r},{attribute.edges[high + 1]!r}{close}"
+    first, last = attribute.edges[low], attribute.edges[high + 1]
+    return f"[{attribute.spell(first)},{attribute.spell(last)}{close}"
 
 
 def _cell(attribute: Attribute, code: int) -> str:

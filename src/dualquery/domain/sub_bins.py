@@ -60,7 +60,8 @@ class SubBins:
     def of(cls, attribute: Attribute) -> SubBins:
         """The sub-bins of a numeric attribute, by the rule or as its schema declares."""
         edges = tuple(float(edge) for edge in attribute.edges)
-        return _sub_bins(edges, attribute.is_integral, attribute.sub_bins)
+        kind = attribute.type
+        return _sub_bins(edges, kind.is_counted, attribute.sub_bins, kind.is_temporal)
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -154,7 +155,10 @@ class SubBins:
 
 
 @lru_cache(maxsize=4096)
-def _sub_bins(cuts_of_bins: tuple[float, ...], whole: bool, declared: int) -> SubBins:
+def _sub_bins(
+    cuts_of_bins: tuple[float, ...], whole: bool, declared: int, even: bool = False
+) -> SubBins:
+    """The rule. `even` allows no logarithms: where dates and times begin to count says nothing."""
     edges = np.array(cuts_of_bins)
     bins = len(edges) - 1
     each = 0
@@ -164,7 +168,7 @@ def _sub_bins(cuts_of_bins: tuple[float, ...], whole: bool, declared: int) -> Su
     cuts, start, curved = [edges[:1]], [0], []
     for b in range(bins):
         first, last = float(edges[b]), float(edges[b + 1])
-        wide = _is_wide(first, last, bins)
+        wide = not even and _is_wide(first, last, bins)
         count = each or declared or max(IN_WIDE if wide else 1, IN_ALL // bins)
         inner = _between(first, last, count, wide)
         if whole:

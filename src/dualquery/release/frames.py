@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
+from dualquery.domain.types import DAY, Type, number_of
 from dualquery.release.within import Within
 
 CodeMatrix = npt.NDArray[np.integer]
@@ -33,8 +36,7 @@ def decode(
     """Records as an Arrow table.
 
     A bin becomes a value inside it: its middle, or with a generator a random one, spread inside the
-    bin as `within` says of a column. A bin whose edges were declared as whole numbers becomes a
-    whole number.
+    bin as `within` says of a column. The types of the columns follow from the schema.
     """
     arrays = [
         decode_column(
@@ -74,25 +76,51 @@ def decode_column(
         proper = np.minimum(codes, attribute.proper_size - 1)
         cells = _inside_bins(proper, attribute, generator, within)
         mask = codes == attribute.missing_code if attribute.missing else None
-        return pa.array(cells, mask=mask)
-    if attribute.is_binary:  # a shortcut, as tables can have very many columns like this
+        return typed_cells(cells, attribute.type, mask)
+    if attribute.is_binary and attribute.type is Type.WHOLE:
+        # A shortcut, as tables can have very many columns like this.
         return pa.array(codes.astype(np.int64))
-    kind = _arrow_type(attribute)
-    values = [*attribute.values, *([None] if attribute.missing else [])]
-    if kind == pa.string():
+    kind = ARROW_TYPES[attribute.type]
+    values: list[Any] = [*attribute.values, *([None] if attribute.missing else [])]
+    if attribute.type is Type.TEXT:
         values = [None if value is None else str(value) for value in values]
+    elif attribute.type is Type.YES_NO:
+        values = [None if value is None else bool(value) for value in values]
+    elif attribute.type.is_temporal:
+        counted = [0 if value is None else number_of(attribute.type, value) for value in values]
+        gone = np.array([value is None for value in values])
+        return typed_cells(np.array(counted), attribute.type, gone).take(pa.array(codes))
     return pa.array(values, type=kind).take(pa.array(codes))
 
 
-def _arrow_type(attribute: Attribute) -> pa.DataType:
-    kinds = {type(value) for value in attribute.values}
-    if kinds == {bool}:
-        return pa.bool_()
-    if kinds <= {int, bool}:
-        return pa.int64()
-    if kinds <= {int, float, bool}:
-        return pa.float64()
-    return pa.string()
+ARROW_TYPES = {
+    Type.TEXT: pa.string(),
+    Type.WHOLE: pa.int64(),
+    Type.DECIMAL: pa.float64(),
+    Type.YES_NO: pa.bool_(),
+    Type.DATE: pa.date32(),
+    Type.TIMESTAMP: pa.timestamp("us"),
+    Type.TIME: pa.time64("us"),
+}
+"""The Arrow type of a column, by its declared type."""
+
+
+def typed_cells(
+    numbers: npt.NDArray[Any], kind: Type, missing: npt.NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """The numbers inside, as cells of the declared type.
+
+    Args:
+        numbers: one per cell, as `domain.types` counts them.
+        kind: any type with numbers inside.
+        missing: where a cell is missing instead.
+    """
+    if kind is Type.DATE:
+        return pa.array(numbers.astype(np.int32), mask=missing).cast(ARROW_TYPES[kind])
+    if kind.is_temporal:
+        microseconds = numbers.astype(np.int64) * 1_000_000
+        return pa.array(microseconds, mask=missing).cast(ARROW_TYPES[kind])
+    return pa.array(numbers, type=ARROW_TYPES[kind], mask=missing)
 
 
 def _inside_bins(
@@ -106,10 +134,19 @@ def _inside_bins(
         inside = (edges[codes] + edges[codes + 1]) / 2.0
     else:
         inside = (within or Within.unmeasured(attribute)).draw(codes, generator)
-    if attribute.is_integral:
-        whole: npt.NDArray[Any] = np.floor(inside).astype(np.int64)
-        return whole
+    if attribute.type.is_counted:
+        counted: npt.NDArray[Any] = np.floor(inside).astype(np.int64)
+        # The last bin of a day includes its end, 24:00, which no clock shows.
+        return np.minimum(counted, DAY - 1) if attribute.type is Type.TIME else counted
     return inside
+
+
+class FrameKind(StrEnum):
+    """The kinds of frames that can be asked for."""
+
+    PANDAS = "pandas"
+    POLARS = "polars"
+    PYARROW = "pyarrow"
 
 
 @dataclass(frozen=True)
@@ -125,6 +162,11 @@ class FrameStyle:
 
     backend: str = "pyarrow"
     types: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def named(cls, kind: str) -> FrameStyle:
+        """The style of that name: pandas, polars or pyarrow; types follow from the schema."""
+        return cls(choice("kind", kind, FrameKind))
 
     @classmethod
     def of(cls, source: Any, *, like_input: bool = False) -> FrameStyle:
@@ -184,7 +226,7 @@ def _pandas(table: pa.Table, schema: Schema) -> Any:
 
     holding = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     holed = [n for n in table.column_names if schema[n].missing and table.field(n).type in holding]
-    frame = table.to_pandas()
+    frame = table.to_pandas(date_as_object=False)  # dates as pandas holds them, at midnight
     for name in holed:
         frame[name] = pd.array(table.column(name).to_pylist(), holding[table.field(name).type])
     return frame
@@ -250,6 +292,16 @@ def _fitting(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArr
         return column
 
 
+def _to_the_second(table: pa.Table) -> pa.Table:
+    """The table with times in whole seconds, so that a csv shows no fractions that say nothing."""
+    short = {pa.timestamp("us"): pa.timestamp("s"), pa.time64("us"): pa.time32("s")}
+    for place, column in enumerate(table.schema):
+        if column.type in short:
+            cells = table.column(place).cast(short[column.type])
+            table = table.set_column(place, column.name, cells)
+    return table
+
+
 def note_key(name: str) -> bytes:
     """The key of one of this package's notes in the metadata of a Parquet file."""
     return f"dualquery.{name}".encode()
@@ -272,7 +324,7 @@ def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = N
         from pyarrow import csv
 
         with pa.output_stream(str(path), compression="detect") as stream:
-            csv.write_csv(table, stream)
+            csv.write_csv(_to_the_second(table), stream)
     elif endings.endswith(".npz"):
         from scipy import sparse
 

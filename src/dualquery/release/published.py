@@ -174,12 +174,18 @@ class Published:
         return Within.unmeasured(attribute)
 
     def sample(
-        self, rows: int, *, where: str | Query | None = None, seed: int | None = None
+        self,
+        rows: int,
+        *,
+        where: str | Query | None = None,
+        seed: int | None = None,
+        kind: str | None = None,
     ) -> Any:
         """Synthetic rows, in the kind of frame that the release was fitted on.
 
         The types of the columns follow from the schema: text, whole numbers (int64), decimal
-        numbers (float64), and for a column that may have missing cells a type that can hold them.
+        numbers (float64), booleans, dates, timestamps and times of day, and for a column that may
+        have missing cells a type that can hold them.
         Rows are drawn from the model, or with replacement from the game's records. A numeric cell
         lies in its bin as `within` says. Columns in `unknown` hold their declared default.
 
@@ -187,10 +193,13 @@ class Published:
             rows: how many.
             where: a query that all of them satisfy.
             seed: fixes this sampling only, which needs no privacy.
+            kind: "pandas", "polars" or "pyarrow": another kind of frame, such as for a release
+                that was read from its directory, which gives pyarrow tables.
         """
+        style = self.style if kind is None else FrameStyle.named(kind)
         generator = np.random.default_rng(seed)
         codes = self.sample_codes(rows, generator, where)
-        return self.style.frame(decode(codes, self.schema, generator, self.within), self.schema)
+        return style.frame(decode(codes, self.schema, generator, self.within), self.schema)
 
     def sample_codes(
         self, rows: int, generator: np.random.Generator, where: str | Query | None = None

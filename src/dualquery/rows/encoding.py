@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from dualquery.base.checks import choice
 from dualquery.base.errors import TableError, first_line
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.types import DAY, Key, Type, key_of, loose_text, number_of, spelled
 
 Codes = npt.NDArray[np.int32]
 
@@ -89,10 +90,10 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
-    if attribute.is_numeric and not pa.types.is_dictionary(column.type) and _is_number(column.type):
-        # Not `safe`: whole numbers beyond 2^53 are rounded, which matters only next to an edge.
-        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        return _encode_numbers(numbers, attribute, out_of_domain)
+    if attribute.is_numeric:
+        numbers = _as_numbers(column, attribute.type)
+        if numbers is not None:
+            return _encode_numbers(numbers, attribute, out_of_domain)
     if attribute.is_binary and not column.null_count and _is_whole(column.type):
         flags: Codes = column.cast(pa.int32()).to_numpy(zero_copy_only=False)
         if not flags.size or (flags.min() >= 0 and flags.max() <= 1):
@@ -103,7 +104,7 @@ def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) 
     if attribute.is_numeric:
         codes = _encode_words(cells, attribute, out_of_domain)
     else:
-        known = {_canonical(value): code for code, value in enumerate(attribute.values)}
+        known = attribute.value_keys()
         codes = np.array(
             [_code_of(cell, known, attribute, out_of_domain) for cell in cells], dtype=np.int32
         )
@@ -125,9 +126,58 @@ def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) 
     return result
 
 
+def _as_numbers(column: pa.Array, kind: Type) -> npt.NDArray[np.float64] | None:
+    """The numbers that stand for the cells, NaN where one is missing.
+
+    None if the cells have to be read one by one.
+    """
+    held = column.type
+    if pa.types.is_dictionary(held):
+        return None
+    if not kind.is_temporal:
+        if pa.types.is_string(held) or pa.types.is_large_string(held):
+            try:
+                numbers = pc.utf8_trim_whitespace(column).cast(pa.float64())
+            except pa.ArrowInvalid:  # some cell is no number: the slow way says which
+                return None
+            if pc.any(pc.is_nan(numbers)).as_py():
+                return None  # a cell says nan, which is text
+            return _floats(numbers)
+        # Not `safe`: whole numbers beyond 2^53 are rounded, which matters only next to an edge.
+        return _floats(column.cast(pa.float64(), safe=False)) if _is_number(held) else None
+    if kind is Type.TIME:
+        return _counted(column, _PER_SECOND[held.unit]) if pa.types.is_time(held) else None
+    seconds_per_unit = 1 if kind is Type.TIMESTAMP else DAY
+    if pa.types.is_timestamp(held):
+        if held.tz is not None:
+            column = pc.local_timestamp(column)
+        return _counted(column, _PER_SECOND[held.unit] * seconds_per_unit)
+    if pa.types.is_date(held):
+        days = column.cast(pa.date32()).cast(pa.int32())
+        return _floats(days.cast(pa.float64())) * (DAY // seconds_per_unit)
+    return None
+
+
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def _counted(column: pa.Array, units: int) -> npt.NDArray[np.float64]:
+    """How many times `units` each cell holds; fractions are dropped. NaN for a missing cell."""
+    ticks = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64())
+    whole = np.floor_divide(pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False), units)
+    counted: npt.NDArray[np.float64] = whole.astype(float)
+    counted[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan
+    return counted
+
+
+def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
+    numbers: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
+    return numbers
+
+
 def _encode_words(cells: list[Any], attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
     """Bins of numbers that Arrow does not hold as numbers, such as text."""
-    numbers = np.array([_to_number(cell) for cell in cells], dtype=float)
+    numbers = np.array([_to_number(cell, attribute.type) for cell in cells], dtype=float)
     codes = _encode_numbers(numbers, attribute, out_of_domain, lenient=True)
     for place in np.flatnonzero(np.isnan(numbers)):
         if not _is_missing(cells[place]):
@@ -156,16 +206,19 @@ def _encode_numbers(
         )
     if not lenient and codes.size and codes.min() < 0:
         first = int(np.argmin(codes))
-        raise _refusal(None if missing[first] else float(numbers[first]), attribute)
+        raise _refusal(None if missing[first] else numbers[first].item(), attribute)
     return codes
 
 
 def _code_of(
-    cell: Any, known: dict[str, int], attribute: Attribute, out_of_domain: OutOfDomain
+    cell: Any, known: dict[Key, int], attribute: Attribute, out_of_domain: OutOfDomain
 ) -> int:
     if _is_missing(cell):
         return _missing_or(attribute, MISSING_CELL)
-    code = known.get(_canonical(cell))
+    key = key_of(attribute.cell_type, cell)
+    code = None if key is None else known.get(key)
+    if code is None and attribute.cell_type is Type.TEXT:
+        code = known.get(loose_text(cell))
     if code is not None:
         return code
     if out_of_domain is OutOfDomain.CLAMP:
@@ -177,18 +230,6 @@ def _code_of(
 
 def _is_missing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float | Decimal) and cell != cell)
-
-
-def _canonical(cell: Any) -> str:
-    """One text for equal cells of different types: 1, 1.0, True and "1" are the same."""
-    if isinstance(cell, bool):
-        return str(int(cell))
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    if isinstance(cell, Decimal) and cell.is_finite() and cell == cell.to_integral_value():
-        return str(int(cell))
-    text = str(cell)
-    return {"True": "1", "False": "0", "true": "1", "false": "0"}.get(text, text)
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -208,11 +249,14 @@ def _is_whole(kind: pa.DataType) -> bool:
     )
 
 
-def _to_number(cell: Any) -> float:
-    """The cell as a number; NaN if it is none."""
+def _to_number(cell: Any, kind: Type) -> float:
+    """The number that stands for a cell; NaN if it is none of the type."""
+    if isinstance(cell, float):
+        return cell  # infinite ones are numbers, outside every domain
+    number = number_of(kind, cell)
     try:
-        return math.nan if cell is None else float(cell)
-    except (TypeError, ValueError, OverflowError):
+        return math.nan if number is None else float(number)
+    except OverflowError:
         return math.nan
 
 
@@ -235,16 +279,22 @@ def _refusal(cell: Any, attribute: Attribute) -> TableError:
             f"column {attribute.name!r}: a cell is missing and the attribute has no missing "
             "bucket; declare missing = true"
         )
+    if attribute.type.is_temporal and isinstance(cell, float):
+        shown = spelled(attribute.type, cell)
+    else:
+        shown = _brief(repr(cell))
     return TableError(
-        f"column {attribute.name!r}: {_brief(repr(cell))} is outside its declared domain "
+        f"column {attribute.name!r}: {shown} is outside its declared domain "
         f"({attribute.describe()})"
     )
 
 
 def _not_a_number(cell: Any, attribute: Attribute) -> TableError:
+    kind = attribute.type
+    example = f", such as {kind.example}" if kind.example else ""
     return TableError(
-        f"column {attribute.name!r}: {_brief(repr(cell))} is not a number; "
-        f"expected {attribute.describe()}"
+        f"column {attribute.name!r}: {_brief(repr(cell))} is not {kind.noun}; "
+        f"expected {attribute.describe()}{example}"
     )
 
 

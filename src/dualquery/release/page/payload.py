@@ -107,7 +107,7 @@ def describe(attribute: Attribute) -> str | dict[str, Any]:
 
 def edge_texts(attribute: Attribute) -> list[str]:
     """Edges as the query language writes them."""
-    return [repr(e) if isinstance(e, int) else repr(float(e)) for e in attribute.edges]
+    return [attribute.spell(edge) for edge in attribute.edges]
 
 
 def value_texts(attribute: Attribute) -> list[str]:
