@@ -53,9 +53,11 @@ def some_rounds(queries: int, generator: np.random.Generator, heat: float = 3.0)
     return rounds
 
 
-def filled(workload: Workload, offsets: np.ndarray, rounds) -> tuple[CompiledWorkload, Likelihood]:
+def filled(
+    workload: Workload, log_prior: np.ndarray, rounds
+) -> tuple[CompiledWorkload, Likelihood]:
     compiled = CompiledWorkload.of(workload)
-    likelihood = Likelihood(compiled, offsets, len(rounds))
+    likelihood = Likelihood(compiled, log_prior, len(rounds))
     for temperature, draws, against in rounds:
         likelihood.add(temperature, draws, against[compiled.order])
     return compiled, likelihood
@@ -67,13 +69,13 @@ def test_the_likelihood_equals_its_definition(seed: int, heat: float) -> None:
     """Also where exponents leave the range of single precision, as at 900."""
     generator = np.random.default_rng(seed)
     workload = random_marginals(SMALL, 2, 30, seed=seed)
-    offsets = generator.normal(size=30)
+    log_prior = generator.normal(size=30)
     rounds = some_rounds(30, generator, heat)
-    compiled, likelihood = filled(workload, offsets, rounds)
+    compiled, likelihood = filled(workload, log_prior, rounds)
     answers = generator.random(30).astype(np.float32)
     value, slope = likelihood.slopes(answers[compiled.order])
     # The kernel leaves out nothing: at equal answers the normaliser is Σ w·2cosh.
-    expected = likelihood_twin(answers.astype(float), rounds, offsets)
+    expected = likelihood_twin(answers.astype(float), rounds, log_prior)
     assert value == pytest.approx(expected, rel=2e-4, abs=2e-3)
     step = 3e-4 / heat
     for query in generator.integers(0, 30, 4):
@@ -81,7 +83,7 @@ def test_the_likelihood_equals_its_definition(seed: int, heat: float) -> None:
         up[query] += step
         down[query] -= step
         numeric = (
-            likelihood_twin(up, rounds, offsets) - likelihood_twin(down, rounds, offsets)
+            likelihood_twin(up, rounds, log_prior) - likelihood_twin(down, rounds, log_prior)
         ) / (2 * step)
         place = int(np.flatnonzero(compiled.order == query)[0])
         assert slope[place] == pytest.approx(numeric, rel=1e-3, abs=1e-3 * heat / 3.0)
@@ -160,7 +162,7 @@ def drawn_from(truth: Mixture, samples: int, rounds: int, seed: int, schedule: S
     counts = np.rint(truth.answers(actions.queries) * size).astype(np.int64)
     player = ModelPlayer(actions, schedule, rounds)
     state, transcript = play(
-        QueryPlayer(Counted(counts, size), offsets=actions.offsets),
+        QueryPlayer(Counted(counts, size), log_prior=actions.log_prior),
         player,
         np.minimum(5 * 1.4 ** np.arange(rounds), 60.0),
         np.full(rounds, samples),
@@ -221,11 +223,11 @@ def test_rates_fall_with_sharp_temperatures() -> None:
 
 
 def test_expected_distinct_draws_are_what_simulated_ones_name() -> None:
-    offsets = np.log(np.array([50.0, 10.0, 10.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
+    log_prior = np.log(np.array([50.0, 10.0, 10.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
     asked = all_marginals(SMALL, 1).take(np.arange(8))
-    actions = Actions(asked, 8, offsets)
+    actions = Actions(asked, 8, log_prior)
     generator = np.random.default_rng(0)
-    shares = np.exp(offsets) / np.exp(offsets).sum()
+    shares = np.exp(log_prior) / np.exp(log_prior).sum()
     for samples in (1, 5, 40):
         seen = [len(set(generator.choice(8, samples, p=shares))) for _ in range(4000)]
         assert actions.expected_distinct(samples) == pytest.approx(np.mean(seen), abs=0.08)
@@ -251,13 +253,13 @@ def test_a_fit_from_scratch_stops_when_the_likelihood_does() -> None:
     schedule = Schedule(components=4, round_steps=2, final_steps=60)
     actions, _, _, transcript = drawn_from(truth, 40, 5, 4, schedule)
     compiled = CompiledWorkload.of(actions.queries)
-    likelihood = Likelihood(compiled, actions.offsets, len(transcript))
+    likelihood = Likelihood(compiled, actions.log_prior, len(transcript))
     for one in transcript:
         likelihood.add(one.temperature, one.draws, np.full(len(actions), 0.3, np.float32))
     ascent, buffers = schedule.ascent(compiled.stack), Buffers(compiled, 4)
     climbed = fit._climbed(ascent, Drawn(compiled, likelihood, buffers), schedule)
     assert fit.PATIENCE < climbed.steps <= fit.MOST_STRETCHES * 60
-    nothing = Likelihood(compiled, actions.offsets, 1)
+    nothing = Likelihood(compiled, actions.log_prior, 1)
     flat = fit._climbed(ascent, Drawn(compiled, nothing, buffers), schedule)
     assert flat.steps == fit.PATIENCE + 1
 
@@ -270,15 +272,15 @@ def test_plain_actions_have_no_probes() -> None:
     workload = random_marginals(SMALL, 2, 20)
     actions = Actions.plain(workload)
     assert actions.workload is workload
-    assert not actions.offsets.any()
+    assert not actions.log_prior.any()
 
 
 def test_probes_are_halves_on_the_asked_attributes() -> None:
     workload = random_marginals(SMALL, 3, 500)
     actions = with_probes(workload)
     assert list(actions.workload) == list(workload)
-    assert len(actions) == len(actions.offsets) > len(workload)
-    prior = np.exp(actions.offsets)
+    assert len(actions) == len(actions.log_prior) > len(workload)
+    prior = np.exp(actions.log_prior)
     shares = prior / prior.sum()
     lengths = np.diff(actions.queries.start)
     probes = np.arange(len(actions)) >= len(workload)

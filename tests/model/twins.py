@@ -30,13 +30,13 @@ def answers_twin(workload: Workload, weights: np.ndarray, tables: np.ndarray) ->
 def likelihood_twin(
     answers: np.ndarray,
     rounds: list[tuple[float, Draws, np.ndarray]],
-    offsets: np.ndarray,
+    log_prior: np.ndarray,
 ) -> float:
-    """The log-probability of the draws from all 2m weights, without the offsets' own part."""
+    """The log-probability of the draws from all 2m weights, without the log prior's own part."""
     total = 0.0
     for temperature, draws, against in rounds:
         exponent = temperature * (answers - against)
-        log_weights = np.concatenate([offsets + exponent, offsets - exponent])
+        log_weights = np.concatenate([log_prior + exponent, log_prior - exponent])
         normaliser = np.logaddexp.reduce(log_weights)
         for query, negated in zip(draws.queries, draws.negated, strict=True):
             signed = -exponent[query] if negated else exponent[query]

@@ -54,9 +54,9 @@ def merged(actions: Actions) -> tuple[Actions, list[list[int]]]:
         terms = np.sort(queries.terms[queries.start[query] : queries.start[query + 1]])
         copies.setdefault((query < actions.asked, tuple(terms.tolist())), []).append(query)
     groups = list(copies.values())
-    offsets = np.array([np.logaddexp.reduce(actions.offsets[group]) for group in groups])
+    log_prior = np.array([np.logaddexp.reduce(actions.log_prior[group]) for group in groups])
     first = np.array([group[0] for group in groups])
-    return Actions(queries.take(first), actions.asked, offsets - offsets.max()), groups
+    return Actions(queries.take(first), actions.asked, log_prior - log_prior.max()), groups
 
 
 ACTIONS, COPIES = merged(OFFERED)
@@ -134,12 +134,12 @@ def weights_instead_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def play(setting: Setting, table: Table) -> Outcome:
     """Every transcript of one table."""
     answers = counts_of(table, ACTIONS.queries)
-    offsets = ACTIONS.offsets
+    log_prior = ACTIONS.log_prior
     if setting.prior_from_counts:
-        offsets = offsets + 0.1 * answers.counts
+        log_prior = log_prior + 0.1 * answers.counts
     if setting.negation_ignores_size:
         answers = Counted(answers.counts, setting.rows)
-    player = QueryPlayer(answers, setting.rows, offsets=offsets)
+    player = QueryPlayer(answers, setting.rows, log_prior=log_prior)
     temperatures = tuple(setting.played_temperatures.tolist())
     multisets = setting.multisets()
     orders = np.array([_orders(multiset) for multiset in multisets])
@@ -188,7 +188,7 @@ def test_copies_of_a_probe_are_one_query_with_their_joint_weight() -> None:
     for table in ((0, 1, 3), (0, 0, 0, 2)):
         logs = []
         for actions, played in ((OFFERED, spread), (ACTIONS, answers)):
-            player = QueryPlayer(counts_of(table, actions.queries), 3, offsets=actions.offsets)
+            player = QueryPlayer(counts_of(table, actions.queries), 3, log_prior=actions.log_prior)
             weights = player.draw(2.0, played, 1, SystemSource())
             logs.append(weights - np.logaddexp.reduce(weights))  # type: ignore[operator]
         for number, group in enumerate(COPIES):

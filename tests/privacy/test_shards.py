@@ -206,36 +206,36 @@ def test_bad_shapes_and_parameters_are_named() -> None:
         Shards([])
 
 
-def test_offsets_are_prior_weights() -> None:
-    """A query with offset o is drawn e^o times as often as one without, at the same exponent."""
-    offsets = np.log(np.array([1.0, 3.0, 0.5]))
+def test_log_priors_are_prior_weights() -> None:
+    """A query with log prior o is drawn e^o times as often as one without, at the same exponent."""
+    log_prior = np.log(np.array([1.0, 3.0, 0.5]))
     exponents = np.array([0.2, -0.4, 0.0])
-    shard = Shard(3, offsets=offsets)
+    shard = Shard(3, log_prior=log_prior)
     shard.exponents[:] = exponents
     draws = draw(shard, 200_000, SeededSource(5))
-    weights = np.exp(np.concatenate([offsets + exponents, offsets - exponents]))
+    weights = np.exp(np.concatenate([log_prior + exponents, log_prior - exponents]))
     found = np.bincount(draws.queries + 3 * draws.negated, minlength=6) / 200_000
     np.testing.assert_allclose(found, weights / weights.sum(), atol=0.005)
 
 
-def test_no_offsets_is_zero_offsets() -> None:
-    plain, zero = Shard(50), Shard(50, offsets=np.zeros(50))
+def test_no_log_prior_is_a_log_prior_of_zeros() -> None:
+    plain, zero = Shard(50), Shard(50, log_prior=np.zeros(50))
     plain.exponents[:] = zero.exponents[:] = np.linspace(-3.0, 2.0, 50)
     one, other = draw(plain, 300, SeededSource(1)), draw(zero, 300, SeededSource(1))
     np.testing.assert_array_equal(one.queries, other.queries)
     np.testing.assert_array_equal(one.negated, other.negated)
 
 
-def test_offsets_stay_within_what_the_charge_covers() -> None:
+def test_log_priors_stay_within_what_the_charge_covers() -> None:
     with pytest.raises(ParameterError, match="each within ±32"):
-        Shard(2, offsets=np.array([0.0, 33.0]))
+        Shard(2, log_prior=np.array([0.0, 33.0]))
     with pytest.raises(ParameterError, match="expected one per query, 2"):
-        Shard(2, offsets=np.zeros(3))
+        Shard(2, log_prior=np.zeros(3))
 
 
 @pytest.mark.parametrize("unit", list(Neighbours))
-def test_the_range_with_offsets_is_the_one_charged(unit: Neighbours) -> None:
-    """Random neighbours, offsets and temperatures, clip included: never above, and reached."""
+def test_the_range_with_log_priors_is_the_one_charged(unit: Neighbours) -> None:
+    """Random neighbours, log priors and temperatures, clip included: never above, and reached."""
     random = np.random.default_rng(7)
     closest = 0.0
     for _ in range(300):
@@ -243,7 +243,7 @@ def test_the_range_with_offsets_is_the_one_charged(unit: Neighbours) -> None:
         size = reference if unit is Neighbours.REPLACE_ONE else int(random.integers(0, 80))
         counts = random.integers(0, size + 1, queries)
         answers, beta = random.random(queries), float(10.0 ** random.uniform(-1, 3.3))
-        offsets = random.uniform(-32.0, 32.0, queries)
+        log_prior = random.uniform(-32.0, 32.0, queries)
         holds = random.random(queries) < 0.5
         if unit is Neighbours.REPLACE_ONE:
             change = np.where(random.random(queries) < 0.3, 0, np.where(holds, 1, -1))
@@ -253,9 +253,9 @@ def test_the_range_with_offsets_is_the_one_charged(unit: Neighbours) -> None:
             other, larger = counts + holds, size + 1
         falls = []
         for c, n in ((counts, size), (other, larger)):
-            shard = Shard(queries, offsets=offsets)
+            shard = Shard(queries, log_prior=log_prior)
             shard.score(c.astype(np.int64), answers, beta, size=n, reference=reference)
-            both = np.concatenate([offsets + shard.exponents, offsets - shard.exponents])
+            both = np.concatenate([log_prior + shard.exponents, log_prior - shard.exponents])
             falls.append(np.maximum(both - shard.largest(), CLIP))
         moved = falls[1] - falls[0]
         spread, charged = float(np.ptp(moved)), float(unit.draw_range(beta, reference))

@@ -131,7 +131,7 @@ def test_the_asked_queries_stand_before_their_probes(mixture, seed: int) -> None
     assert read(actions.workload) == part.plain
     assert read(actions.queries)[: len(part.plain)] == part.plain
     # Half of the weight is shared by pairs, a tenth by single half-sets as the attributes are used.
-    weight = np.exp(actions.offsets)
+    weight = np.exp(actions.log_prior)
     weight /= weight.sum()
     probes = read(actions.queries)[len(part.plain) :]
     arity = np.array([len(query.terms) for query in probes])
@@ -268,7 +268,7 @@ def test_the_likelihood_of_draws_of_asked_queries_and_probes(mixture, heat: floa
     random, part = mixture
     actions = with_probes(part.workload)
     compiled = CompiledWorkload.of(actions.queries)
-    likelihood = Likelihood(compiled, actions.offsets, 3)
+    likelihood = Likelihood(compiled, actions.log_prior, 3)
     rounds = []
     for t in range(3):
         draws = Draws(random.integers(0, len(actions), 9), random.random(9) < 0.5)
@@ -277,7 +277,7 @@ def test_the_likelihood_of_draws_of_asked_queries_and_probes(mixture, heat: floa
         likelihood.add(heat * (t + 1), draws, against[compiled.order])
     answers = random.random(len(actions)).astype(np.float32)
     value, _ = likelihood.slopes(answers[compiled.order])
-    expected = likelihood_twin(answers.astype(float), rounds, actions.offsets)
+    expected = likelihood_twin(answers.astype(float), rounds, actions.log_prior)
     assert value == pytest.approx(expected, rel=2e-4, abs=2e-3)
     # What is seen of it keeps every draw, and each draw its query.
     whole = Drawn(compiled, likelihood, Buffers(compiled, 2))

@@ -67,17 +67,17 @@ def experiment(
 
     found, stem = load(name), file_stem(name, quick)
     page.known_machines(out)
-    before = len(Store(out / f"{stem}.csv").rows)
+    before = len(Store(out / f"{stem}.csv").runs)
     with Reporter(quiet) as progress:
-        rows = perform(found, chosen, out, progress)
-    if len(rows) > before:
+        finished = perform(found, chosen, out, progress)
+    if len(finished) > before:
         page.record_machine(out, stem)
-    made = [*page.write_figures(found, rows, out, quick)]
-    made.append(page.write_summary(found, rows, out, quick))
+    made = [*page.write_figures(found, finished, out, quick)]
+    made.append(page.write_summary(found, finished, out, quick))
     if as_json:
         from dualquery.paper.experiments.summary import as_json as encoded
 
-        typer.echo(encoded(rows, found.claims(rows)))
+        typer.echo(encoded(finished, found.claims(finished)))
     else:
         typer.echo(made[-1].read_text(encoding="utf-8"))
     for path in made:

@@ -227,7 +227,7 @@ class RemoteShards:
         self._client = client
         self._run = run
         workload = self._workload = actions.queries
-        self._offsets = actions.offsets
+        self._log_prior = actions.log_prior
         self._answers = answers
         self._reference = reference
         homes = sorted(client.nthreads())
@@ -294,7 +294,7 @@ class RemoteShards:
         return Private(
             Birth(
                 self._workload.take(part),
-                self._offsets[part],
+                self._log_prior[part],
                 self._answers.counts[part],
                 self._answers.rows,
                 self._reference,

@@ -40,7 +40,7 @@ class Birth:
     """Everything that a shard is made from. A shard of a lost worker is made again from it."""
 
     workload: Workload
-    offsets: npt.NDArray[np.float64]
+    log_prior: npt.NDArray[np.float64]
     counts: Counts
     size: int
     reference: int
@@ -86,7 +86,7 @@ class HeldShard:
         self.matches = np.zeros(len(birth.workload), dtype=np.int32)
         self.seen = 0
         self.round = -1
-        self.shard = Shard(len(birth.workload), offsets=birth.offsets)
+        self.shard = Shard(len(birth.workload), log_prior=birth.log_prior)
 
     def begin(self, news: News) -> float | None:
         """Weigh the queries for a round; None if this shard has not seen all earlier records."""

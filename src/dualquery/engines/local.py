@@ -47,7 +47,7 @@ class LocalEngine:
         return tabulate(kept[1], marginals)
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
-        return QueryPlayer(answers, reference, offsets=actions.offsets)
+        return QueryPlayer(answers, reference, log_prior=actions.log_prior)
 
     def data_player(self, player: DataPlayer[State]) -> DataPlayer[State]:
         return player

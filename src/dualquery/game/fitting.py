@@ -49,7 +49,7 @@ def fit_transcript(
         free: what attributes take that no query mentions.
     """
     compiled = CompiledWorkload.of(actions.queries)
-    likelihood = Likelihood(compiled, actions.offsets, len(transcript))
+    likelihood = Likelihood(compiled, actions.log_prior, len(transcript))
     logits = transcript.logits
     against = (
         _record_answers(actions, transcript, compiled)

@@ -60,7 +60,7 @@ class ModelPlayer:
         self._expected_distinct = cache(actions.expected_distinct)
 
     def _no_rounds(self) -> Likelihood:
-        return Likelihood(self._compiled, self.actions.offsets, self.rounds)
+        return Likelihood(self._compiled, self.actions.log_prior, self.rounds)
 
     def start(self) -> Fitted:
         return Fitted(self.schedule.start(self._compiled.stack))

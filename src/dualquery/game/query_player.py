@@ -31,11 +31,11 @@ class QueryPlayer:
         answers: Counted,
         reference: int | None = None,
         *,
-        offsets: npt.NDArray[np.float64] | None = None,
+        log_prior: npt.NDArray[np.float64] | None = None,
     ) -> None:
         self._answers = answers
         self._reference = answers.rows if reference is None else reference
-        self._shard = Shard(len(answers.counts), offsets=offsets)
+        self._shard = Shard(len(answers.counts), log_prior=log_prior)
 
     def draw(
         self,

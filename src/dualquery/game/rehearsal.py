@@ -40,7 +40,7 @@ MOST_QUERIES = 40_000
 def modelled(model: Mixture, actions: Actions, rows: int) -> QueryPlayer:
     """A query player whose truth is a model."""
     counts = np.rint(rows * model.answers(actions.queries)).astype(np.int64)
-    return QueryPlayer(Counted(counts, rows), offsets=actions.offsets)
+    return QueryPlayer(Counted(counts, rows), log_prior=actions.log_prior)
 
 
 def rehearse(

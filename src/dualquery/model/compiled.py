@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.ragged import offsets, taken
 from dualquery.model.stack import Stack
 from dualquery.workloads.workload import Workload
 
@@ -56,14 +57,12 @@ class CompiledWorkload:
         """The queries at these positions, ascending, as an arrangement of their own."""
         group = np.searchsorted(self.group_start, positions, side="right") - 1
         groups, first = np.unique(group, return_index=True)
-        lengths = np.diff(self.prefix_start)[groups]
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        terms = np.repeat(self.prefix_start[groups] - ends[:-1], lengths) + np.arange(ends[-1])
+        prefix_start, terms = taken(self.prefix_start, groups)
         return replace(
             self,
             order=self.order[positions],
             group_start=np.append(first, len(positions)).astype(np.int64),
-            prefix_start=ends,
+            prefix_start=prefix_start,
             prefix=self.prefix[terms],
             last=self.last[positions],
             is_parity=self.is_parity[positions],
@@ -92,7 +91,7 @@ class CompiledWorkload:
             len(literals),
             order.astype(np.int64),
             np.append(first, len(workload)).astype(np.int64),
-            np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
+            offsets(used.sum(axis=1)),
             kept[used],
             np.ascontiguousarray(arranged[:, -1]),
             workload.is_parity[order],

@@ -24,10 +24,10 @@ class Likelihood:
     """
 
     def __init__(
-        self, compiled: CompiledWorkload, offsets: npt.NDArray[np.float64], capacity: int
+        self, compiled: CompiledWorkload, log_prior: npt.NDArray[np.float64], capacity: int
     ) -> None:
         queries = len(compiled.order)
-        self._prior = np.exp(offsets[compiled.order]).astype(np.float32)
+        self._prior = np.exp(log_prior[compiled.order]).astype(np.float32)
         self._place = np.empty(queries, dtype=np.int64)
         self._place[compiled.order] = np.arange(queries)
         self._against = np.empty((capacity, queries), dtype=np.float32)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.ragged import offsets
 from dualquery.model.stack import Stack
 from dualquery.model.terms import Singles, Slopes
 from dualquery.privacy.measuring import Measurement
@@ -153,7 +154,7 @@ class _Tables:
         return cls(
             np.concatenate(first).astype(np.int64),
             every,
-            np.concatenate([[0], np.cumsum(every.prod(axis=1))]),
+            offsets(every.prod(axis=1)),
             np.concatenate([one.counts for one, _ in listed]).astype(np.float32),
             np.concatenate(precision).astype(np.float32),
         )

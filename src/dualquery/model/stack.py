@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.ragged import offsets
 from dualquery.domain.schema import Schema
 from dualquery.workloads.marginals import Groups
 
@@ -40,7 +41,7 @@ class Stack:
     def start(self) -> Ints:
         """Where the rows of each attribute begin; the last entry is the number of rows."""
         sizes = self.groups.sizes[self.attributes]
-        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        return offsets(sizes)
 
     @cached_property
     def codes(self) -> Ints:

@@ -20,7 +20,7 @@ _LOG2_E = 1.4426950408889634
 def _bucket(exponents: Exponents, query: int, negated: int) -> int:
     """The bucket of an action: b with 2^{−b−1} < exp(fall) ≤ 2^{−b}, up to rounding at borders."""
     score = -exponents.scores[query] if negated else exponents.scores[query]
-    fall = (exponents.offsets[query] + score) - exponents.largest
+    fall = (exponents.log_prior[query] + score) - exponents.largest
     # No fall is positive; were one, this would still stay inside the table.
     return int(-_LOG2_E * max(min(fall, 0.0), CLIP))
 
@@ -57,11 +57,11 @@ def score(
 
 
 @njit(nogil=True, cache=True)
-def largest(scores: NDArray[np.float64], offsets: NDArray[np.float64]) -> float:
-    """The largest exponent of all actions, offsets included; NaN if one of them is NaN."""
+def largest(scores: NDArray[np.float64], log_prior: NDArray[np.float64]) -> float:
+    """The largest exponent of all actions, log priors included; NaN if one of them is NaN."""
     top: float = -np.inf
     for query in range(scores.size):
-        value: float = offsets[query] + abs(scores[query])
+        value: float = log_prior[query] + abs(scores[query])
         if not value <= top:
             top = value
         if value != value:

@@ -23,10 +23,10 @@ class Exponents(NamedTuple):
 
     Attributes:
         scores: L_q per query; that of its negation is −L_q.
-        offsets: o_q per query, the same for its negation.
+        log_prior: o_q per query, the same for its negation.
         largest: M, the largest exponent of all actions, of other ranges too.
     """
 
     scores: NDArray[np.float64]
-    offsets: NDArray[np.float64]
+    log_prior: NDArray[np.float64]
     largest: float

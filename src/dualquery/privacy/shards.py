@@ -1,7 +1,7 @@
 """Exact weights of the actions, on one machine or cut into shards.
 
 **Weights.** The exponent of query q is o_q + L_q and that of its negation o_q − L_q; the public
-*offset* o_q, zero unless it is given, makes some queries likelier than others from the start.
+*log prior* o_q, zero unless it is given, makes some queries likelier than others from the start.
 With M the largest exponent, an action's *fall* is x = max(o ± L − M, −600) ≤ 0, its *bucket* the
 integer b ≈ ⌊−x·log₂e⌋, and its *mantissa* the integer nearest 2⁵³·exp(x + b·ln 2), kept in
 [2⁵², 2⁵³]. The weight of the action *is* the rational number mantissa·2^{−b−53}: no draw ever
@@ -28,8 +28,8 @@ from dualquery.base.threads import over_ranges
 from dualquery.privacy._weights import BLOCK, BUCKETS, CLIP, Exponents
 
 MANTISSA_BITS = 53
-LARGEST_OFFSET = 32.0
-"""The rounding charge covers offsets up to this size."""
+LARGEST_LOG_PRIOR = 32.0
+"""The rounding charge covers log priors up to this size."""
 
 # ln 2 in two parts; the first has 11 trailing zero bits, so its product with a bucket is exact.
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
@@ -49,7 +49,7 @@ class WeightedActions(Protocol):
         ...
 
     def largest(self) -> float:
-        """The largest exponent of all actions, offsets included."""
+        """The largest exponent of all actions, log priors included."""
         ...
 
     def tally(self, largest: float) -> NDArray[np.int64]:
@@ -66,13 +66,13 @@ class WeightedActions(Protocol):
 class Shard:
     """The exponents of a contiguous range of queries; its buffers are used again every round.
 
-    Fill it with `score`, or write into `exponents` directly. `offsets` are public and never
-    change: logarithms of prior weights, the same for a query and its negation.
+    Fill it with `score`, or write into `exponents` directly. `log_prior` is public and never
+    changes: the logarithm of each query's prior weight, which its negation shares.
     """
 
-    def __init__(self, queries: int, *, offsets: NDArray[np.float64] | None = None) -> None:
+    def __init__(self, queries: int, *, log_prior: NDArray[np.float64] | None = None) -> None:
         self._queries = whole("queries", queries)
-        self._offsets = _checked_offsets(offsets, self._queries)
+        self._log_prior = _checked_prior(log_prior, self._queries)
         self._blocks = np.zeros((-(-self._queries // BLOCK), BUCKETS), dtype=np.uint16)
         self._shift = 0.0
         self.exponents = np.zeros(self._queries, dtype=np.float64)
@@ -141,7 +141,7 @@ class Shard:
         tops: list[float] = []
 
         def piece(first: int, last: int) -> None:
-            part = _kernels.largest(self.exponents[first:last], self._offsets[first:last])
+            part = _kernels.largest(self.exponents[first:last], self._log_prior[first:last])
             tops.append(float(part))
 
         over_ranges(piece, self._queries, grain=1 << 16)
@@ -189,22 +189,22 @@ class Shard:
         positions[order] = found
         exponents = self.exponents[positions >> 1]
         signed = np.where(positions & 1, -exponents, exponents)
-        falls = (self._offsets[positions >> 1] + signed) - self._shift
+        falls = (self._log_prior[positions >> 1] + signed) - self._shift
         return positions, mantissas(falls, buckets)
 
     def _weighed(self) -> Exponents:
-        return Exponents(self.exponents, self._offsets, self._shift)
+        return Exponents(self.exponents, self._log_prior, self._shift)
 
 
-def _checked_offsets(offsets: NDArray[np.float64] | None, queries: int) -> NDArray[np.float64]:
-    if offsets is None:
+def _checked_prior(log_prior: NDArray[np.float64] | None, queries: int) -> NDArray[np.float64]:
+    if log_prior is None:
         return np.zeros(queries)
-    if offsets.shape != (queries,) or not np.all(np.abs(offsets) <= LARGEST_OFFSET):
+    if log_prior.shape != (queries,) or not np.all(np.abs(log_prior) <= LARGEST_LOG_PRIOR):
         raise ParameterError(
-            f"offsets of shape {offsets.shape}; expected one per query, {queries}, "
-            f"each within ±{LARGEST_OFFSET:g}"
+            f"log_prior of shape {log_prior.shape}; expected one per query, {queries}, "
+            f"each within ±{LARGEST_LOG_PRIOR:g}"
         )
-    return np.ascontiguousarray(offsets, dtype=np.float64)
+    return np.ascontiguousarray(log_prior, dtype=np.float64)
 
 
 class Shards:

@@ -178,7 +178,7 @@ def _write_files(release: Published, folder: Path) -> None:
         terms=queries.terms,
         is_parity=queries.is_parity,
         asked=np.array(actions.asked),
-        offsets=actions.offsets,
+        offsets=actions.log_prior,
         allow_pickle=False,
         **stamp,
     )

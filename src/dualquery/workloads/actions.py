@@ -18,13 +18,13 @@ class Actions:
     Attributes:
         queries: the asked queries, then the probes.
         asked: the number of asked queries.
-        offsets: the logarithm of each query's prior weight, which its negation shares. Prior
+        log_prior: the logarithm of each query's prior weight, which its negation shares. Prior
             weights are public, so they change what is drawn but not what a draw may cost.
     """
 
     queries: Workload
     asked: int
-    offsets: npt.NDArray[np.float64]
+    log_prior: npt.NDArray[np.float64]
 
     @classmethod
     def plain(cls, workload: Workload) -> Actions:
@@ -36,7 +36,7 @@ class Actions:
 
     def expected_distinct(self, samples: int) -> float:
         """The expected number of different queries in `samples` draws by prior weights alone."""
-        weights = np.exp(self.offsets - self.offsets.max())
+        weights = np.exp(self.log_prior - self.log_prior.max())
         share = weights / weights.sum()
         # A single query has share 1. The bound keeps log1p(−1) from warning.
         missed = np.exp(samples * np.log1p(-np.minimum(share, 1.0 - 1e-12)))

@@ -27,7 +27,7 @@ from dualquery.paper.experiments.experiment import (
     tasks_for,
 )
 from dualquery.paper.experiments.series import Game, Spend, allowed_rounds, run
-from dualquery.paper.experiments.store import COLUMNS, Row, Store, as_text, mean, where
+from dualquery.paper.experiments.store import COLUMNS, FinishedRun, Store, as_text, mean, where
 from dualquery.paper.experiments.summary import claims_table, gains_table
 from dualquery.rows.counting import count_packed
 from tests.conftest import DATA
@@ -59,11 +59,11 @@ def toy(bench: Bench, made: list[str]) -> Experiment:
                 spends,
                 {"": Game(2.0, 20)},
                 options.runs_or(2),
-                bench.shape,
+                bench.size,
                 counted,
             )
 
-    def claims(rows: Sequence[Row]) -> list[Claim]:
+    def claims(rows: Sequence[FinishedRun]) -> list[Claim]:
         value = mean(where(rows, series="zeros"), "max_error")
         return [Claim("zeros", "1", f"{value:.2f}", None, "a toy")]
 
@@ -92,7 +92,7 @@ def test_a_torn_line_is_made_again(bench: Bench, tmp_path: Path) -> None:
     path = tmp_path / "toy-quick.csv"
     whole = path.read_text()
     path.write_text(whole[:-20])
-    assert len(Store(path).rows) == len(rows) - 1
+    assert len(Store(path).runs) == len(rows) - 1
     made.clear()
     after = perform(experiment, Options(quick=True), tmp_path, quiet)
     assert len(made) == 1
@@ -109,7 +109,7 @@ def test_a_file_torn_anywhere_is_gone_on_with(bench: Bench, tmp_path: Path, left
     path.write_text(left)
     rows = perform(toy(bench, []), Options(quick=True), tmp_path, quiet)
     assert path.read_text().startswith(HEADER)
-    assert [row.cells for row in Store(path).rows] == [row.cells for row in rows]
+    assert [row.cells for row in Store(path).runs] == [row.cells for row in rows]
     assert len(rows) == 4
 
 
@@ -118,7 +118,7 @@ def test_a_row_that_is_there_twice_counts_once(bench: Bench, tmp_path: Path) -> 
     rows = perform(toy(bench, []), Options(quick=True), tmp_path, quiet)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines, lines[-1]]))
-    assert len(Store(path).rows) == len(rows)
+    assert len(Store(path).runs) == len(rows)
 
 
 def test_a_file_is_for_one_process_at_a_time(bench: Bench, tmp_path: Path) -> None:
@@ -196,10 +196,10 @@ def test_a_bar_in_a_claim_is_no_new_column() -> None:
 
 
 def test_gains_are_ratios_of_means_within_an_experiment() -> None:
-    def row(series: str, most: float, average: float, epsilon: str = "1") -> Row:
+    def row(series: str, most: float, average: float, epsilon: str = "1") -> FinishedRun:
         cells = dict.fromkeys(COLUMNS, "") | {"dataset": "toy", "bits": "9", "queries": "1000"}
         errors = {"max_error": str(most), "average_error": str(average)}
-        return Row(cells | {"series": series, "epsilon": epsilon} | errors)
+        return FinishedRun(cells | {"series": series, "epsilon": epsilon} | errors)
 
     rows = [row("paper", 0.3, 0.02), row("paper", 0.5, 0.04), row("model", 0.04, 0.001)]
     table = gains_table({"one": [*rows, row("model", 0.9, 0.9, "2")], "two": [rows[0]]})
@@ -244,7 +244,7 @@ def test_every_experiment_has_tasks_without_reading_data() -> None:
 
 def rows_of(
     experiment: str, max_error: float, average_error: float, seconds: float = 1.0
-) -> list[Row]:
+) -> list[FinishedRun]:
     """The rows of a whole experiment, all with the same errors but for the tables of zeros."""
     made = []
     for task in load(experiment).tasks(Options(runs=1)):
@@ -257,11 +257,11 @@ def rows_of(
             "average_error": 0.2 if free else average_error,
             "seconds": seconds * float(str(task.key["queries"])),
         }
-        made.append(Row({name: as_text(cells.get(name, "")) for name in COLUMNS}))
+        made.append(FinishedRun({name: as_text(cells.get(name, "")) for name in COLUMNS}))
     return made
 
 
-def verdicts(experiment: str, rows: list[Row]) -> dict[str, str]:
+def verdicts(experiment: str, rows: list[FinishedRun]) -> dict[str, str]:
     return {claim.statement: claim.verdict for claim in load(experiment).claims(rows)}
 
 
@@ -302,7 +302,7 @@ def test_ties_are_no_improvement() -> None:
 def test_other_workloads_in_the_file_change_no_claim() -> None:
     for name in ("accuracy", "attributes", "mwem", "accountants"):
         rows = rows_of(name, 0.1, 0.08)
-        further = [Row({**row.cells, "queries": "10", "max_error": "0.7"}) for row in rows]
+        further = [FinishedRun({**row.cells, "queries": "10", "max_error": "0.7"}) for row in rows]
         assert load(name).claims(rows + further) == load(name).claims(rows)
         for panel in load(name).panels(rows + further):
             assert all(row["queries"] != "10" for row in where(rows + further, **panel.select))

@@ -29,8 +29,8 @@ MUTANTS = (
     Mutant(
         "prior-weights-from-the-counts",
         "src/dualquery/game/query_player.py",
-        "self._shard = Shard(len(answers.counts), offsets=offsets)",
-        "self._shard = Shard(len(answers.counts), offsets=0.05 * answers.counts)",
+        "self._shard = Shard(len(answers.counts), log_prior=log_prior)",
+        "self._shard = Shard(len(answers.counts), log_prior=0.05 * answers.counts)",
         (
             "tests/privacy/test_enumeration_of_the_default.py::"
             "test_every_claim_about_the_default_holds_and_is_nearly_reached",
@@ -134,11 +134,11 @@ MUTANTS = (
         "A model's answer below 0 would push exponents beyond what the rounding charge covers.",
     ),
     Mutant(
-        "largest-without-offsets",
+        "largest-without-log-priors",
         _KERNELS,
-        "value: float = offsets[query] + abs(scores[query])",
+        "value: float = log_prior[query] + abs(scores[query])",
         "value: float = abs(scores[query])",
-        ("tests/privacy/test_shards.py::test_offsets_are_prior_weights",),
+        ("tests/privacy/test_shards.py::test_log_priors_are_prior_weights",),
         "Falls would be measured from the wrong height, and cut off unequally between neighbours.",
     ),
     Mutant(
@@ -172,11 +172,11 @@ MUTANTS = (
         "Weights would be off by more than the charge for rounding pays for.",
     ),
     Mutant(
-        "offsets-of-any-size",
+        "log-priors-of-any-size",
         _SHARDS,
-        "if offsets.shape != (queries,) or not np.all(np.abs(offsets) <= LARGEST_OFFSET):",
-        "if offsets.shape != (queries,):",
-        ("tests/privacy/test_shards.py::test_offsets_stay_within_what_the_charge_covers",),
+        "if log_prior.shape != (queries,) or not np.all(np.abs(log_prior) <= LARGEST_LOG_PRIOR):",
+        "if log_prior.shape != (queries,):",
+        ("tests/privacy/test_shards.py::test_log_priors_stay_within_what_the_charge_covers",),
         "Prior weights beyond what the rounding charge covers would be taken without a word.",
     ),
     Mutant(

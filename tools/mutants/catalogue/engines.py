@@ -18,8 +18,8 @@ MUTANTS = (
     Mutant(
         "local-engine-divides-by-the-true-size",
         "src/dualquery/engines/local.py",
-        "return QueryPlayer(answers, reference, offsets=actions.offsets)",
-        "return QueryPlayer(answers, offsets=actions.offsets)",
+        "return QueryPlayer(answers, reference, log_prior=actions.log_prior)",
+        "return QueryPlayer(answers, log_prior=actions.log_prior)",
         (_RANGE,),
         "Under add-remove, scores divided by the private |D| have no bounded range.",
     ),
@@ -50,8 +50,8 @@ MUTANTS = (
     Mutant(
         "held-shard-without-prior-weights",
         "src/dualquery/engines/held.py",
-        "self.shard = Shard(len(birth.workload), offsets=birth.offsets)",
-        "self.shard = Shard(len(birth.workload), offsets=None)",
+        "self.shard = Shard(len(birth.workload), log_prior=birth.log_prior)",
+        "self.shard = Shard(len(birth.workload), log_prior=None)",
         ("tests/engines/test_engines.py::test_the_same_release_from_workers",),
         "Workers would draw from other weights than those the model is fitted with.",
     ),

@@ -16,8 +16,8 @@ from dualquery.paper.experiments.experiment import (
     tasks_for,
 )
 from dualquery.paper.experiments.series import Game, Spend
-from dualquery.paper.experiments.shapes import DATA_SETS, shape_of
-from dualquery.paper.experiments.store import Row, mean, of_workload, where, with_queries
+from dualquery.paper.experiments.sizes import DATA_SETS, bench_size
+from dualquery.paper.experiments.store import FinishedRun, mean, of_workload, where, with_queries
 from dualquery.privacy.accountants import ACCOUNTANTS
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -32,7 +32,7 @@ def tasks(options: Options) -> Iterator[Task]:
     queries = options.queries_or(QUERIES, QUICK_QUERIES)
     for name in options.datasets_or(("adult",), ("adult",)):
         bench = partial(latest, name, partial(options.bench, name, queries))
-        shape = shape_of(name, queries, options.quick)
+        size = bench_size(name, queries, options.quick)
         for epsilon in options.epsilons_or(EPSILONS, (1.0,)):
             for accountant in ACCOUNTANTS:
                 spend = Spend(epsilon, DELTA, accountant)
@@ -41,16 +41,16 @@ def tasks(options: Options) -> Iterator[Task]:
                     {"": spend},
                     {"": Game(ETA, SAMPLES)},
                     options.runs_or(5),
-                    shape,
+                    size,
                     bench,
                     options.series,
                 )
 
 
-def panels(rows: Sequence[Row]) -> list[Panel]:
+def panels(runs: Sequence[FinishedRun]) -> list[Panel]:
     made = []
-    for name in dict.fromkeys(row["dataset"] for row in rows):
-        here = where(rows, dataset=name)
+    for name in dict.fromkeys(run["dataset"] for run in runs):
+        here = where(runs, dataset=name)
         select = {"dataset": name, **of_workload(here, QUERIES, QUICK_QUERIES)}
         for column, words in (
             ("rounds", "rounds allowed"),
@@ -61,12 +61,12 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
     return made
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(runs: Sequence[FinishedRun]) -> list[Claim]:
     made: list[Claim] = []
-    rows = where(with_queries(rows, QUERIES, QUICK_QUERIES), epsilon=1.0)
+    runs = where(with_queries(runs, QUERIES, QUICK_QUERIES), epsilon=1.0)
     for name, rounds in ROUNDS.items():
         for accountant in ("advanced", "gaussian"):
-            found = where(rows, dataset=name, accountant=accountant)
+            found = where(runs, dataset=name, accountant=accountant)
             if not found:
                 continue
             ours = round(mean(found, "rounds"))

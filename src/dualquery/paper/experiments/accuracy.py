@@ -17,8 +17,8 @@ from dualquery.paper.experiments.experiment import (
     tasks_by_epsilon,
 )
 from dualquery.paper.experiments.series import BASELINES, Game
-from dualquery.paper.experiments.shapes import DATA_SETS, shape_of
-from dualquery.paper.experiments.store import Row, mean, of_workload, where, with_queries
+from dualquery.paper.experiments.sizes import DATA_SETS, bench_size
+from dualquery.paper.experiments.store import FinishedRun, mean, of_workload, where, with_queries
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
 
@@ -36,47 +36,47 @@ def tasks(options: Options) -> Iterator[Task]:
     queries = options.queries_or(QUERIES, QUICK_QUERIES)
     for name in options.datasets_or(("adult", "kdd99", "ratings"), ("adult",)):
         bench = partial(latest, name, partial(options.bench, name, queries))
-        shape = shape_of(name, queries, options.quick)
+        size = bench_size(name, queries, options.quick)
         game = Game(ETA, SAMPLES.get(name, 1000))
         series = [s for s in SERIES if not (s == "valid" and name in ("ratings", "netflix"))]
         epsilons = options.epsilons_or(EPSILONS, (1.0,))
         yield from tasks_by_epsilon(
-            epsilons, series, game, options.runs_or(5), shape, bench, options.series
+            epsilons, series, game, options.runs_or(5), size, bench, options.series
         )
 
 
-def panels(rows: Sequence[Row]) -> list[Panel]:
+def panels(runs: Sequence[FinishedRun]) -> list[Panel]:
     made = []
-    for name in _tables(rows):
-        here = where(rows, dataset=name)
+    for name in _tables(runs):
+        here = where(runs, dataset=name)
         select = {"dataset": name, **of_workload(here, QUERIES, QUICK_QUERIES)}
         for column, words in (("max_error", "max error"), ("average_error", "average error")):
             made.append(Panel(f"{name}: {words}", "epsilon", column, select))
     return made
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
-    rows = [
-        row
-        for name in _tables(rows)
-        for row in with_queries(where(rows, dataset=name), QUERIES, QUICK_QUERIES)
+def claims(runs: Sequence[FinishedRun]) -> list[Claim]:
+    runs = [
+        run
+        for name in _tables(runs)
+        for run in with_queries(where(runs, dataset=name), QUERIES, QUICK_QUERIES)
     ]
     made: list[Claim] = []
-    for name in _tables(rows):
-        here = where(rows, dataset=name)
+    for name in _tables(runs):
+        here = where(runs, dataset=name)
         made.extend(_against_zeros(name, here))
         made.extend(_improvement(name, where(here, series="paper")))
-    made.extend(_larger(rows))
-    made.extend(_smaller_delta(where(rows, dataset="adult", series="paper", epsilon=1.0)))
+    made.extend(_larger(runs))
+    made.extend(_smaller_delta(where(runs, dataset="adult", series="paper", epsilon=1.0)))
     return made
 
 
-def _tables(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["dataset"] for row in rows))
+def _tables(runs: Sequence[FinishedRun]) -> list[str]:
+    return list(dict.fromkeys(run["dataset"] for run in runs))
 
 
-def _against_zeros(name: str, rows: Sequence[Row]) -> list[Claim]:
-    zeros, paper = where(rows, series="zeros"), where(rows, series="paper")
+def _against_zeros(name: str, runs: Sequence[FinishedRun]) -> list[Claim]:
+    zeros, paper = where(runs, series="zeros"), where(runs, series="paper")
     if not zeros or name not in ZEROS:
         return []
     same = name != "ratings"
@@ -91,7 +91,7 @@ def _against_zeros(name: str, rows: Sequence[Row]) -> list[Claim]:
         )
     ]
     if paper:
-        epsilons = sorted({row.number("epsilon") for row in paper})
+        epsilons = sorted({run.number("epsilon") for run in paper})
         tops = [mean(where(paper, epsilon=e), "max_error") for e in epsilons]
         averages = [mean(where(paper, epsilon=e), "average_error") for e in epsilons]
         behind = [e for e, value in zip(epsilons, averages, strict=True) if value >= average]
@@ -110,7 +110,7 @@ def _against_zeros(name: str, rows: Sequence[Row]) -> list[Claim]:
     return made
 
 
-def _improvement(name: str, paper: Sequence[Row]) -> list[Claim]:
+def _improvement(name: str, paper: Sequence[FinishedRun]) -> list[Claim]:
     ends = [mean(where(paper, epsilon=e), "max_error") for e in (0.25, 1.0, 5.0)]
     if any(math.isnan(value) for value in ends):
         return []
@@ -124,8 +124,8 @@ def _improvement(name: str, paper: Sequence[Row]) -> list[Claim]:
     ]
 
 
-def _larger(rows: Sequence[Row]) -> list[Claim]:
-    at_one = where(rows, series="paper", epsilon=1.0)
+def _larger(runs: Sequence[FinishedRun]) -> list[Claim]:
+    at_one = where(runs, series="paper", epsilon=1.0)
     adult = mean(where(at_one, dataset="adult"), "max_error")
     made = []
     for name in ("kdd99", "ratings"):
@@ -142,7 +142,7 @@ def _larger(rows: Sequence[Row]) -> list[Claim]:
     return made
 
 
-def _smaller_delta(paper: Sequence[Row]) -> list[Claim]:
+def _smaller_delta(paper: Sequence[FinishedRun]) -> list[Claim]:
     """The paper's footnote on other δ, checked on the run that was made."""
     if not paper:
         return []

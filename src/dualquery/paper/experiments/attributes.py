@@ -15,9 +15,9 @@ from dualquery.paper.experiments.experiment import (
     tasks_by_epsilon,
 )
 from dualquery.paper.experiments.series import BASELINES, Game
-from dualquery.paper.experiments.shapes import Shape
+from dualquery.paper.experiments.sizes import BenchSize
 from dualquery.paper.experiments.store import (
-    Row,
+    FinishedRun,
     distinct,
     fastest,
     mean,
@@ -53,16 +53,16 @@ def tasks(options: Options) -> Iterator[Task]:
         def bench(width: int = width) -> Bench:
             return latest(width, lambda: Bench.of(biased(rows, width), queries))
 
-        shape = Shape("biased", rows, width, queries)
+        size = BenchSize("biased", rows, width, queries)
         game = Game(ETA, samples_for(width))
         epsilons = options.epsilons_or((1.0,), (1.0,))
         yield from tasks_by_epsilon(
-            epsilons, SERIES, game, options.runs_or(3), shape, bench, options.series
+            epsilons, SERIES, game, options.runs_or(3), size, bench, options.series
         )
 
 
-def panels(rows: Sequence[Row]) -> list[Panel]:
-    select = of_workload(rows, QUERIES, QUICK_QUERIES)
+def panels(runs: Sequence[FinishedRun]) -> list[Panel]:
+    select = of_workload(runs, QUERIES, QUICK_QUERIES)
     return [
         Panel("average error", "bits", "average_error", select, log_x=True),
         Panel("max error", "bits", "max_error", select, log_x=True),
@@ -70,20 +70,20 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
     ]
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
-    rows = where(with_queries(rows, QUERIES, QUICK_QUERIES), epsilon=1.0)
-    wide = [row for row in rows if int(row["bits"]) >= 1000]
+def claims(runs: Sequence[FinishedRun]) -> list[Claim]:
+    runs = where(with_queries(runs, QUERIES, QUICK_QUERIES), epsilon=1.0)
+    wide = [run for run in runs if int(run["bits"]) >= 1000]
     zeros, uniform = where(wide, series="zeros"), where(wide, series="uniform")
-    paper = where(rows, series="paper")
+    paper = where(runs, series="paper")
     made: list[Claim] = []
     if zeros and uniform:
         made.extend(_baselines(zeros, uniform))
     if paper:
         made.extend(_algorithm(paper))
-    return made + _ahead(rows)
+    return made + _ahead(runs)
 
 
-def _baselines(zeros: Sequence[Row], uniform: Sequence[Row]) -> list[Claim]:
+def _baselines(zeros: Sequence[FinishedRun], uniform: Sequence[FinishedRun]) -> list[Claim]:
     averages = [mean(found, "average_error") for found in (zeros, uniform)]
     made = [
         Claim(
@@ -115,7 +115,7 @@ def _baselines(zeros: Sequence[Row], uniform: Sequence[Row]) -> list[Claim]:
     return made
 
 
-def _algorithm(paper: Sequence[Row]) -> list[Claim]:
+def _algorithm(paper: Sequence[FinishedRun]) -> list[Claim]:
     errors = {w: mean(where(paper, bits=w), "average_error") for w in distinct(paper, "bits")}
     seconds = {w: fastest(where(paper, bits=w)) for w in distinct(paper, "bits")}
     overall = sum(errors.values()) / len(errors)
@@ -156,12 +156,12 @@ def _algorithm(paper: Sequence[Row]) -> list[Claim]:
     return made
 
 
-def _ahead(rows: Sequence[Row]) -> list[Claim]:
+def _ahead(runs: Sequence[FinishedRun]) -> list[Claim]:
     """Whether the algorithm beats both data-free tables, at every width and in both errors."""
     names = ("paper", "zeros", "uniform")
     worst: dict[str, list[float]] = {"max_error": [], "average_error": []}
-    for width in distinct(rows, "bits"):
-        found = [where(rows, bits=width, series=name) for name in names]
+    for width in distinct(runs, "bits"):
+        found = [where(runs, bits=width, series=name) for name in names]
         if all(found):
             for column, ratios in worst.items():
                 ours, *simple = (mean(runs, column) for runs in found)

@@ -17,7 +17,7 @@ from dualquery.baselines.baseline import Floats
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.paper.experiments.binarised import binarised, binarised_workload, is_binary
-from dualquery.paper.experiments.shapes import MARGINALS, Shape, size_of
+from dualquery.paper.experiments.sizes import MARGINALS, BenchSize, size_of
 from dualquery.rows.counting import count_packed
 from dualquery.rows.opening import open_table
 from dualquery.rows.packed import PackedRows
@@ -132,9 +132,9 @@ class Bench:
         return binarised_workload(self.workload, binarised(self.workload.schema))
 
     @property
-    def shape(self) -> Shape:
+    def size(self) -> BenchSize:
         """The sizes that were found, to be compared with those that were announced."""
-        return Shape(self.data.name, self.rows, self.bits, len(self.workload), self.kind)
+        return BenchSize(self.data.name, self.rows, self.bits, len(self.workload), self.kind)
 
 
 class Latest(Generic[Made]):

@@ -10,9 +10,9 @@ from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError, TableError
 from dualquery.paper.experiments.bench import Bench, NamedTable, named_table
 from dualquery.paper.experiments.series import DATA_FREE, LABELS, Game, Progress, Spend, run
-from dualquery.paper.experiments.shapes import GENERATED, Shape
+from dualquery.paper.experiments.sizes import GENERATED, BenchSize
 from dualquery.paper.experiments.state import state_of_code
-from dualquery.paper.experiments.store import Row, Store
+from dualquery.paper.experiments.store import FinishedRun, Store
 
 DELTA = 1e-3
 
@@ -80,7 +80,7 @@ class Task:
     """One run of one series.
 
     Attributes:
-        shape: the table and the workload, as announced.
+        size: the table and the workload, as announced.
         series: how the workload is answered.
         spend: the privacy that the run may use.
         game: the parameters of the paper's game.
@@ -88,7 +88,7 @@ class Task:
         bench: makes the table, the workload and the true answers when the run needs them.
     """
 
-    shape: Shape
+    size: BenchSize
     series: str
     spend: Spend
     game: Game
@@ -99,7 +99,7 @@ class Task:
     def key(self) -> dict[str, object]:
         """The cells that tell this run from all others."""
         return {
-            **self.shape.cells(),
+            **self.size.cells(),
             "series": self.series,
             "epsilon": self.spend.epsilon,
             "delta": self.spend.delta,
@@ -110,8 +110,8 @@ class Task:
     def cells(self, progress: Progress) -> dict[str, object]:
         """Make the run; all its cells."""
         bench = self.bench()
-        expected = self.shape.cells()
-        for name, found in bench.shape.cells().items():
+        expected = self.size.cells()
+        for name, found in bench.size.cells().items():
             if found != expected[name]:
                 raise TableError(f"the table has {name} = {found}; expected {expected[name]}")
         result = run(self.series, bench, self.spend, self.game, self.number, progress)
@@ -127,7 +127,7 @@ def tasks_for(
     spends: dict[str, Spend],
     games: dict[str, Game],
     runs: int,
-    shape: Shape,
+    size: BenchSize,
     bench: Callable[[], Bench],
     wanted: tuple[str, ...] | None = None,
 ) -> Iterator[Task]:
@@ -140,7 +140,7 @@ def tasks_for(
         spends: the privacy that each may use; the entry "" is for every series not named.
         games: the parameters of the paper's game, in the same way.
         runs: runs per series.
-        shape: the table and the workload.
+        size: the table and the workload.
         bench: makes them.
         wanted: the series that the user chose; None for all.
     """
@@ -149,7 +149,7 @@ def tasks_for(
             continue
         spend = spends.get(name, spends[""])
         for number in range(1 if name in DATA_FREE else runs):
-            yield Task(shape, name, spend, games.get(name, games[""]), number, bench)
+            yield Task(size, name, spend, games.get(name, games[""]), number, bench)
 
 
 def tasks_by_epsilon(
@@ -157,7 +157,7 @@ def tasks_by_epsilon(
     series: Sequence[str],
     game: Game,
     runs: int,
-    shape: Shape,
+    size: BenchSize,
     bench: Callable[[], Bench],
     wanted: tuple[str, ...] | None = None,
 ) -> Iterator[Task]:
@@ -168,7 +168,7 @@ def tasks_by_epsilon(
         series: the series, in the order in which they are run.
         game: the parameters of the paper's game.
         runs: runs per series and ε.
-        shape: the table and the workload.
+        size: the table and the workload.
         bench: makes them.
         wanted: the series that the user chose; None for all.
     """
@@ -177,7 +177,7 @@ def tasks_by_epsilon(
             "": Spend(epsilon, DELTA, "gaussian"),
             "paper": Spend(epsilon, DELTA, "advanced"),
         }
-        yield from tasks_for(series, spends, {"": game}, runs, shape, bench, wanted)
+        yield from tasks_for(series, spends, {"": game}, runs, size, bench, wanted)
 
 
 @dataclass(frozen=True)
@@ -239,8 +239,8 @@ class Experiment:
     title: str
     about: str
     tasks: Callable[[Options], Iterator[Task]]
-    panels: Callable[[Sequence[Row]], list[Panel]]
-    claims: Callable[[Sequence[Row]], list[Claim]]
+    panels: Callable[[Sequence[FinishedRun]], list[Panel]]
+    claims: Callable[[Sequence[FinishedRun]], list[Claim]]
     series: tuple[str, ...] = tuple(LABELS)
     datasets: tuple[str, ...] = ()
 
@@ -270,7 +270,9 @@ def file_stem(name: str, quick: bool) -> str:
     return f"{name}-quick" if quick else name
 
 
-def perform(experiment: Experiment, options: Options, out: Path, progress: Progress) -> list[Row]:
+def perform(
+    experiment: Experiment, options: Options, out: Path, progress: Progress
+) -> list[FinishedRun]:
     """Make all runs that are not in the file yet, and return all of them.
 
     Args:
@@ -295,7 +297,7 @@ def perform(experiment: Experiment, options: Options, out: Path, progress: Progr
             store.append({**task.cells(progress), "version": version})
             done += 1
     progress("all runs are there", done, len(tasks))
-    return store.rows
+    return store.runs
 
 
 def require_folder(out: Path) -> None:

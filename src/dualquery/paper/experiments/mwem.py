@@ -16,8 +16,8 @@ from dualquery.paper.experiments.experiment import (
     tasks_for,
 )
 from dualquery.paper.experiments.series import Game, Spend
-from dualquery.paper.experiments.shapes import MARGINALS, Shape
-from dualquery.paper.experiments.store import Row, mean, of_workload, where, with_queries
+from dualquery.paper.experiments.sizes import MARGINALS, BenchSize
+from dualquery.paper.experiments.store import FinishedRun, mean, of_workload, where, with_queries
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.events import Events, record_player_temperatures
 
@@ -48,33 +48,33 @@ def tasks(options: Options, kind: str = MARGINALS) -> Iterator[Task]:
     def bench() -> Bench:
         return latest(DATASET, lambda: narrow(options.table(DATASET), SEVENTEEN, queries, kind))
 
-    shape = Shape(DATASET, ROWS, len(SEVENTEEN), queries, kind)
+    size = BenchSize(DATASET, ROWS, len(SEVENTEEN), queries, kind)
     for epsilon in options.epsilons_or(tuple(PAIRS), (1.0, 5.0)):
         game = game_for(epsilon)
         runs = options.runs_or(5)
         yield from tasks_for(
-            PURE, {"": Spend(epsilon, 0.0, "pure")}, {"": game}, runs, shape, bench, options.series
+            PURE, {"": Spend(epsilon, 0.0, "pure")}, {"": game}, runs, size, bench, options.series
         )
         yield from tasks_for(
             APPROXIMATE,
             {"": Spend(epsilon, DELTA, "gaussian")},
             {"": Game(ETA, game.samples)},
             runs,
-            shape,
+            size,
             bench,
             options.series,
         )
 
 
-def panels(rows: Sequence[Row]) -> list[Panel]:
-    select = of_workload(rows, QUERIES, QUICK_QUERIES)
+def panels(runs: Sequence[FinishedRun]) -> list[Panel]:
+    select = of_workload(runs, QUERIES, QUICK_QUERIES)
     return [
         Panel("average error", "epsilon", "average_error", select),
         Panel("max error", "epsilon", "max_error", select),
     ]
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(runs: Sequence[FinishedRun]) -> list[Claim]:
     made: list[Claim] = []
     for epsilon, (samples, rounds) in PAIRS.items():
         events = Events.of(record_player_temperatures(ETA, rounds), samples, ROWS)
@@ -88,16 +88,16 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
                 f"over by {100 * (cost / epsilon - 1):.1f}%" if cost > epsilon else "",
             )
         )
-    made.extend(ahead(rows))
+    made.extend(ahead(runs))
     return made
 
 
-def ahead(rows: Sequence[Row]) -> list[Claim]:
+def ahead(runs: Sequence[FinishedRun]) -> list[Claim]:
     """Which of the two is better, at every ε at which both were run."""
     made = []
     for series, words in (("mwem-improved", "as used"), ("mwem", "as published")):
         for column, error in (("average_error", "average error"), ("max_error", "max error")):
-            pairs = pairs_of(rows, series, column)
+            pairs = pairs_of(runs, series, column)
             if not pairs:
                 continue
             better = all(theirs < ours for _, theirs, ours in pairs)
@@ -122,13 +122,15 @@ _REASON = (
 )
 
 
-def pairs_of(rows: Sequence[Row], series: str, column: str) -> list[tuple[float, float, float]]:
+def pairs_of(
+    runs: Sequence[FinishedRun], series: str, column: str
+) -> list[tuple[float, float, float]]:
     """Triples (ε, the series, the paper's algorithm), for every ε at which both were run."""
-    rows = with_queries(rows, QUERIES, QUICK_QUERIES)
+    runs = with_queries(runs, QUERIES, QUICK_QUERIES)
     pairs = []
-    for epsilon in sorted({row.number("epsilon") for row in rows}):
+    for epsilon in sorted({run.number("epsilon") for run in runs}):
         theirs, ours = (
-            mean(where(rows, series=name, epsilon=epsilon), column) for name in (series, "paper")
+            mean(where(runs, series=name, epsilon=epsilon), column) for name in (series, "paper")
         )
         if theirs == theirs and ours == ours:
             pairs.append((epsilon, theirs, ours))

@@ -12,8 +12,8 @@ from dualquery.paper.experiments import NAMES
 from dualquery.paper.experiments.experiment import Claim, Experiment, file_stem, load
 from dualquery.paper.experiments.machine import describe
 from dualquery.paper.experiments.plots import save_figure
-from dualquery.paper.experiments.shapes import size_of
-from dualquery.paper.experiments.store import Row, Store
+from dualquery.paper.experiments.sizes import size_of
+from dualquery.paper.experiments.store import FinishedRun, Store
 from dualquery.paper.experiments.summary import claims_table, gains_table, means_table
 
 MACHINE = "machine.json"
@@ -42,31 +42,33 @@ def record_machine(out: Path, name: str) -> None:
     write_whole(out / MACHINE, json.dumps(known, indent=2, ensure_ascii=False) + "\n")
 
 
-def write_figures(experiment: Experiment, rows: list[Row], out: Path, quick: bool) -> list[Path]:
+def write_figures(
+    experiment: Experiment, runs: list[FinishedRun], out: Path, quick: bool
+) -> list[Path]:
     stem = out / file_stem(experiment.name, quick)
-    return save_figure(experiment.panels(rows), rows, stem)
+    return save_figure(experiment.panels(runs), runs, stem)
 
 
-def write_summary(experiment: Experiment, rows: list[Row], out: Path, quick: bool) -> Path:
+def write_summary(experiment: Experiment, runs: list[FinishedRun], out: Path, quick: bool) -> Path:
     """`NAME.md`: the claims and the means of one experiment."""
     path = out / f"{file_stem(experiment.name, quick)}.md"
-    write_whole(path, _section(experiment, rows, quick, level=1))
+    write_whole(path, _section(experiment, runs, quick, level=1))
     return path
 
 
 def write_page(out: Path, *, quick: bool = False) -> Path:
     """`README.md` in the results folder, from all experiments that are stored there."""
     sections, claims = [], data_claims()
-    stored: dict[str, list[Row]] = {}
+    stored: dict[str, list[FinishedRun]] = {}
     for name in NAMES:
         experiment = load(name)
-        rows = Store(out / f"{file_stem(name, quick)}.csv").rows
-        if not rows:
+        runs = Store(out / f"{file_stem(name, quick)}.csv").runs
+        if not runs:
             continue
-        write_figures(experiment, rows, out, quick)
-        sections.append(_section(experiment, rows, quick, level=2))
-        claims.extend(experiment.claims(rows))
-        stored[name] = rows
+        write_figures(experiment, runs, out, quick)
+        sections.append(_section(experiment, runs, quick, level=2))
+        claims.extend(experiment.claims(runs))
+        stored[name] = runs
     if not sections:
         raise ParameterError(f"no experiment is stored in {str(out)!r}; run one first")
     text = "\n\n".join(
@@ -126,17 +128,17 @@ def data_claims() -> list[Claim]:
     return made
 
 
-def _section(experiment: Experiment, rows: list[Row], quick: bool, level: int) -> str:
+def _section(experiment: Experiment, runs: list[FinishedRun], quick: bool, level: int) -> str:
     stem = file_stem(experiment.name, quick)
     parts = [
         f"{'#' * level} {experiment.title}{' (quick)' if quick else ''}",
         experiment.about + (QUICK if quick else ""),
         f"![{experiment.title}]({stem}.png)",
     ]
-    claims = experiment.claims(rows)
+    claims = experiment.claims(runs)
     if level == 1 and claims:
         parts.append(claims_table(claims))
-    parts.append(means_table(rows))
+    parts.append(means_table(runs))
     parts.append(f"Runs: [{stem}.csv]({stem}.csv); figure: [{stem}.svg]({stem}.svg).")
     return "\n\n".join(parts) + ("\n" if level == 1 else "")
 

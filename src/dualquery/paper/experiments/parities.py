@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from dualquery.paper.experiments import mwem
 from dualquery.paper.experiments.experiment import Claim, Experiment, Options, Task
-from dualquery.paper.experiments.store import Row
+from dualquery.paper.experiments.store import FinishedRun
 
 
 def tasks(options: Options) -> Iterator[Task]:
     return mwem.tasks(options, kind="parities")
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(runs: Sequence[FinishedRun]) -> list[Claim]:
     """Both errors side by side, without a verdict: the paper states no figure for parities."""
     made = []
     for column, error in (("average_error", "average error"), ("max_error", "max error")):
-        pairs = mwem.pairs_of(rows, "mwem-improved", column)
+        pairs = mwem.pairs_of(runs, "mwem-improved", column)
         if pairs:
             said = ", ".join(
                 f"{theirs:.3f} against {ours:.3f} at ε = {epsilon:g}"

@@ -10,7 +10,7 @@ from typing import Any
 from dualquery.base.errors import UnavailableError
 from dualquery.paper.experiments.experiment import Panel
 from dualquery.paper.experiments.series import DATA_FREE, LABELS
-from dualquery.paper.experiments.store import Row, where
+from dualquery.paper.experiments.store import FinishedRun, where
 
 WORDS = {
     "epsilon": "ε",
@@ -30,9 +30,9 @@ def require_matplotlib() -> None:
         raise UnavailableError("figures need matplotlib: pip install dualquery[plots]")
 
 
-def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
+def draw_panel(ax: Any, panel: Panel, runs: Sequence[FinishedRun]) -> None:
     """One diagram on given axes: the mean of the runs and their spread; for times, the least."""
-    chosen = where(rows, **panel.select)
+    chosen = where(runs, **panel.select)
     lines = _lines(chosen, panel)
     for place, ((name, suffix), runs) in enumerate(lines.items()):
         points = _points(runs, panel)
@@ -53,7 +53,7 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
         ax.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
     if panel.log_x:
         ax.set_xscale("log")
-    if panel.log_y and any(row.number(panel.y) > 0 for row in chosen):
+    if panel.log_y and any(run.number(panel.y) > 0 for run in chosen):
         ax.set_yscale("log")
     ax.set_xlabel(WORDS[panel.x])
     ax.set_ylabel(WORDS[panel.y])
@@ -61,21 +61,21 @@ def draw_panel(ax: Any, panel: Panel, rows: Sequence[Row]) -> None:
     ax.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
 
 
-def _lines(rows: Sequence[Row], panel: Panel) -> dict[tuple[str, str], list[Row]]:
-    """The rows of each line, by the line's name and by what the legend adds to it.
+def _lines(runs: Sequence[FinishedRun], panel: Panel) -> dict[tuple[str, str], list[FinishedRun]]:
+    """The runs of each line, by the line's name and by what the legend adds to it.
 
-    If the horizontal axis is not ε and the rows have several ε, each ε has lines of its own.
+    If the horizontal axis is not ε and the runs have several ε, each ε has lines of its own.
     """
-    names = list(dict.fromkeys(row[panel.line] for row in rows))
+    names = list(dict.fromkeys(run[panel.line] for run in runs))
     if panel.line == "series":
         names = [name for name in LABELS if name in names]
-    several = panel.x != "epsilon" and len({row["epsilon"] for row in rows}) > 1
-    lines: dict[tuple[str, str], list[Row]] = {}
+    several = panel.x != "epsilon" and len({run["epsilon"] for run in runs}) > 1
+    lines: dict[tuple[str, str], list[FinishedRun]] = {}
     for name in names:
-        for row in where(rows, **{panel.line: name}):
-            free = row["series"] in DATA_FREE
-            suffix = f", ε = {row['epsilon']}" if several and not free else ""
-            lines.setdefault((name, suffix), []).append(row)
+        for run in where(runs, **{panel.line: name}):
+            free = run["series"] in DATA_FREE
+            suffix = f", ε = {run['epsilon']}" if several and not free else ""
+            lines.setdefault((name, suffix), []).append(run)
     return lines
 
 
@@ -87,12 +87,12 @@ def colour(place: int) -> str:
     return str(to_hex(colormaps["tab20"]((2 * place if place < 10 else 2 * place - 19) % 20)))
 
 
-def _points(rows: Sequence[Row], panel: Panel) -> list[tuple[float, float, float, float]]:
+def _points(runs: Sequence[FinishedRun], panel: Panel) -> list[tuple[float, float, float, float]]:
     by_x: dict[float, list[float]] = {}
-    for row in rows:
-        value = row.number(panel.y)
+    for run in runs:
+        value = run.number(panel.y)
         if value == value:
-            by_x.setdefault(row.number(panel.x), []).append(value)
+            by_x.setdefault(run.number(panel.x), []).append(value)
     if panel.y == "seconds":
         return [(x, *(min(values),) * 3) for x, values in sorted(by_x.items())]
     return [
@@ -101,7 +101,7 @@ def _points(rows: Sequence[Row], panel: Panel) -> list[tuple[float, float, float
     ]
 
 
-def save_figure(panels: Sequence[Panel], rows: Sequence[Row], stem: Path) -> list[Path]:
+def save_figure(panels: Sequence[Panel], runs: Sequence[FinishedRun], stem: Path) -> list[Path]:
     """Write `stem`.png and `stem`.svg."""
     require_matplotlib()
     import matplotlib
@@ -110,13 +110,13 @@ def save_figure(panels: Sequence[Panel], rows: Sequence[Row], stem: Path) -> lis
 
     across = 2 if len(panels) in (2, 4, 6) else 3
     down = -(-len(panels) // across)
-    # A fixed salt and no date: the same rows give the same file.
+    # A fixed salt and no date: the same runs give the same file.
     with matplotlib.rc_context({"svg.hashsalt": "dualquery", "svg.fonttype": "path"}):
         figure = Figure(figsize=(4.6 * across, 3.6 * down + 1.1), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(down, across, squeeze=False).flat
         for ax, panel in zip(axes, panels, strict=False):
-            draw_panel(ax, panel, rows)
+            draw_panel(ax, panel, runs)
         for ax in list(axes)[len(panels) :]:
             ax.set_axis_off()
         entries: dict[str, Any] = {}

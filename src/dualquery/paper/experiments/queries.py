@@ -18,8 +18,8 @@ from dualquery.paper.experiments.experiment import (
     tasks_for,
 )
 from dualquery.paper.experiments.series import BASELINES, Game, Spend
-from dualquery.paper.experiments.shapes import DATA_SETS, shape_of
-from dualquery.paper.experiments.store import Row, distinct, fastest, mean, where
+from dualquery.paper.experiments.sizes import DATA_SETS, bench_size
+from dualquery.paper.experiments.store import FinishedRun, distinct, fastest, mean, where
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
 
@@ -44,19 +44,19 @@ def tasks(options: Options) -> Iterator[Task]:
             data = partial(tables, name, partial(options.table, name))
             return latest(queries, lambda: Bench.of(data(), queries))
 
-        shape = shape_of(name, queries, options.quick)
+        size = bench_size(name, queries, options.quick)
         most, runs, wanted = Game(ETA, SAMPLES), options.runs_or(3), options.series
         if options.epsilon:  # then as many rounds as it allows, in place of the paper's number
-            yield from tasks_by_epsilon(options.epsilon, SERIES, most, runs, shape, bench, wanted)
+            yield from tasks_by_epsilon(options.epsilon, SERIES, most, runs, size, bench, wanted)
             continue
         fixed = Game(ETA, SAMPLES, QUICK_ROUNDS if options.quick else ROUNDS)
         spends = {
-            series: Spend(cost(fixed, shape.table_rows, accountant), DELTA, accountant)
+            series: Spend(cost(fixed, size.table_rows, accountant), DELTA, accountant)
             for series, accountant in FIXED.items()
         }
         spends[""] = Spend(1.0, DELTA, "gaussian")
         games = {"": most} | dict.fromkeys(FIXED, fixed)
-        yield from tasks_for(SERIES, spends, games, runs, shape, bench, wanted)
+        yield from tasks_for(SERIES, spends, games, runs, size, bench, wanted)
 
 
 def cost(game: Game, rows: int, accountant: str) -> float:
@@ -65,10 +65,10 @@ def cost(game: Game, rows: int, accountant: str) -> float:
     return math.ceil(1000.0 * epsilon_by_accountant(events, DELTA)[accountant]) / 1000.0
 
 
-def panels(rows: Sequence[Row]) -> list[Panel]:
+def panels(runs: Sequence[FinishedRun]) -> list[Panel]:
     return [
         Panel(f"{name}: {words}", "queries", column, {"dataset": name}, log_x=True)
-        for name in dict.fromkeys(row["dataset"] for row in rows)
+        for name in dict.fromkeys(run["dataset"] for run in runs)
         for column, words in (
             ("average_error", "average error"),
             ("max_error", "max error"),
@@ -77,13 +77,13 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
     ]
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
-    rows = where(rows, dataset="kdd99")
-    zeros = where(rows, series="zeros")
+def claims(runs: Sequence[FinishedRun]) -> list[Claim]:
+    runs = where(runs, dataset="kdd99")
+    zeros = where(runs, series="zeros")
     paper = [
-        row
+        run
         for rounds in (ROUNDS, QUICK_ROUNDS)
-        for row in where(rows, series="paper", rounds=rounds)
+        for run in where(runs, series="paper", rounds=rounds)
     ]
     made: list[Claim] = []
     if zeros:
@@ -103,7 +103,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         statement = "average error of the algorithm on KDD99"
         made.append(Claim(statement, "below 0.01", f"{worst:.4f}", worst < 0.01))
         made.append(_privacy())
-        made.extend(_perturbation(rows, counts[0], counts[-1]))
+        made.extend(_perturbation(runs, counts[0], counts[-1]))
         if len(counts) > 1:
             made.extend(_growth(paper, counts[0], counts[-1]))
     return made
@@ -123,7 +123,7 @@ def _privacy() -> Claim:
     )
 
 
-def _growth(paper: Sequence[Row], least: int, most: int) -> list[Claim]:
+def _growth(paper: Sequence[FinishedRun], least: int, most: int) -> list[Claim]:
     """How error and time change from the fewest queries to the most."""
     few, many = (where(paper, queries=count) for count in (least, most))
     errors, tops = (
@@ -151,11 +151,11 @@ def _growth(paper: Sequence[Row], least: int, most: int) -> list[Claim]:
     ]
 
 
-def _perturbation(rows: Sequence[Row], least: int, most: int) -> list[Claim]:
+def _perturbation(runs: Sequence[FinishedRun], least: int, most: int) -> list[Claim]:
     """Against noise on every query, at the same ε and δ."""
     names = ("paper-gaussian", "laplace", "gaussian")
     few, many = (
-        {name: where(rows, queries=count, series=name, epsilon=1.0) for name in names}
+        {name: where(runs, queries=count, series=name, epsilon=1.0) for name in names}
         for count in (least, most)
     )
     if not all((*few.values(), *many.values())):

@@ -1,4 +1,4 @@
-"""Finished runs as rows of a CSV file, written one by one, so that an experiment can resume."""
+"""Finished runs as lines of a CSV file, written one by one, so that an experiment can resume."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NUMBERS = tuple(name for name in COLUMNS if name not in TEXTS)
 
 
 @dataclass(frozen=True)
-class Row:
+class FinishedRun:
     """One finished run."""
 
     cells: Mapping[str, str]
@@ -61,7 +61,7 @@ class Row:
 
 
 class Store:
-    """The rows of one file. If several have the same key, the first counts.
+    """The runs of one file. If several have the same key, the first counts.
 
     A kill may leave half a last line. It is not read; writing cuts it off, and its run is made
     again.
@@ -73,19 +73,19 @@ class Store:
         self._read()
 
     def _read(self) -> None:
-        rows: dict[tuple[str, ...], Row] = {}
+        runs: dict[tuple[str, ...], FinishedRun] = {}
         if self.path.exists():
-            for row in _read(self.path):
-                rows.setdefault(row.key, row)
-        self.rows = list(rows.values())
-        self._keys = set(rows)
+            for run in _read(self.path):
+                runs.setdefault(run.key, run)
+        self.runs = list(runs.values())
+        self._keys = set(runs)
 
     def __contains__(self, key: Mapping[str, object]) -> bool:
         return key_of(key) in self._keys
 
     @contextmanager
     def writing(self) -> Iterator[Self]:
-        """Within this context rows may be appended, and by this process alone."""
+        """Within this context runs may be appended, and by this process alone."""
         with self.path.open("a", encoding="utf-8", newline="") as stream:
             if not lock(stream):
                 raise ParameterError(
@@ -106,13 +106,13 @@ class Store:
         """Add a run; it is on disk before this returns."""
         if self._stream is None:
             raise RuntimeError("append within writing()")
-        row = Row({name: as_text(cells.get(name, "")) for name in COLUMNS})
+        run = FinishedRun({name: as_text(cells.get(name, "")) for name in COLUMNS})
         # No cell holds a comma, so none needs quotes.
-        self._stream.write(",".join(row[name] for name in COLUMNS) + "\n")
+        self._stream.write(",".join(run[name] for name in COLUMNS) + "\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())
-        self.rows.append(row)
-        self._keys.add(row.key)
+        self.runs.append(run)
+        self._keys.add(run.key)
 
 
 def key_of(cells: Mapping[str, object]) -> tuple[str, ...]:
@@ -124,45 +124,45 @@ def as_text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def mean(rows: Sequence[Row], column: str) -> float:
-    """The mean of a column; NaN if there are no rows."""
-    return sum(row.number(column) for row in rows) / len(rows) if rows else float("nan")
+def mean(runs: Sequence[FinishedRun], column: str) -> float:
+    """The mean of a column; NaN if there are no runs."""
+    return sum(run.number(column) for run in runs) / len(runs) if runs else float("nan")
 
 
-def fastest(rows: Sequence[Row]) -> float:
+def fastest(runs: Sequence[FinishedRun]) -> float:
     """The least time, because in the other runs the machine was also doing something else."""
-    return min((row.number("seconds") for row in rows), default=float("nan"))
+    return min((run.number("seconds") for run in runs), default=float("nan"))
 
 
-def where(rows: Sequence[Row], **wanted: object) -> list[Row]:
-    """The rows with these cells."""
+def where(runs: Sequence[FinishedRun], **wanted: object) -> list[FinishedRun]:
+    """The runs with these cells."""
     texts = {name: as_text(value) for name, value in wanted.items()}
-    return [row for row in rows if all(row[name] == text for name, text in texts.items())]
+    return [run for run in runs if all(run[name] == text for name, text in texts.items())]
 
 
-def distinct(rows: Sequence[Row], column: str) -> list[int]:
+def distinct(runs: Sequence[FinishedRun], column: str) -> list[int]:
     """The different values of a column of whole numbers, in rising order."""
-    return sorted({int(row[column]) for row in rows})
+    return sorted({int(run[column]) for run in runs})
 
 
-def with_queries(rows: Sequence[Row], *counts: int) -> list[Row]:
-    """The rows of one workload, chosen by its number of queries.
+def with_queries(runs: Sequence[FinishedRun], *counts: int) -> list[FinishedRun]:
+    """The runs of one workload, chosen by its number of queries.
 
     Claims and figures are about one workload, while a file may hold several. `counts` are tried in
     order, and the first that occurs is taken. If none of them occurs, it is the largest workload.
     """
-    stored = distinct(rows, "queries")[::-1]
+    stored = distinct(runs, "queries")[::-1]
     chosen = next((count for count in (*counts, *stored) if count in stored), None)
-    return where(rows, queries=chosen)
+    return where(runs, queries=chosen)
 
 
-def of_workload(rows: Sequence[Row], *counts: int) -> dict[str, object]:
-    """The cells that select the rows which `with_queries` gives."""
-    found = with_queries(rows, *counts)
+def of_workload(runs: Sequence[FinishedRun], *counts: int) -> dict[str, object]:
+    """The cells that select the runs which `with_queries` gives."""
+    found = with_queries(runs, *counts)
     return {"queries": found[0]["queries"]} if found else {}
 
 
-def _read(path: Path) -> Iterator[Row]:
+def _read(path: Path) -> Iterator[FinishedRun]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -175,12 +175,12 @@ def _read(path: Path) -> Iterator[Row]:
     lines = text[: text.rfind("\n") + 1].splitlines()
     for number, line in enumerate(lines[1:], start=2):
         try:
-            row = Row(dict(zip(COLUMNS, line.split(","), strict=True)))
+            run = FinishedRun(dict(zip(COLUMNS, line.split(","), strict=True)))
             for name in NUMBERS:
-                float(row[name] or ("" if name in KEY else "nan"))
+                float(run[name] or ("" if name in KEY else "nan"))
         except ValueError:
             raise ParameterError(
                 f"{str(path)!r}, line {number}: not the row of a run; delete the line, and the run "
                 "is made again"
             ) from None
-        yield row
+        yield run

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dualquery.paper.experiments.experiment import Claim
 from dualquery.paper.experiments.series import LABELS
-from dualquery.paper.experiments.store import Row, fastest, mean, where
+from dualquery.paper.experiments.store import FinishedRun, fastest, mean, where
 
 GROUP = ("dataset", "bits", "queries", "epsilon", "delta", "series", "accountant")
 
@@ -34,16 +34,16 @@ def claims_table(claims: Sequence[Claim]) -> str:
     return "\n".join(lines)
 
 
-def gains_table(stored: Mapping[str, Sequence[Row]], epsilon: float = 1.0) -> str:
+def gains_table(stored: Mapping[str, Sequence[FinishedRun]], epsilon: float = 1.0) -> str:
     """Max and average error at one ε, from the paper's algorithm to the model player.
 
-    `stored` has the rows of each experiment by its name.
+    `stored` has the runs of each experiment by its name.
     """
-    settings: dict[tuple[str, ...], dict[str, list[Row]]] = {}
-    for experiment, rows in stored.items():
-        for row in where(rows, epsilon=epsilon):
-            setting = (experiment, *(row[name] for name in ("dataset", "bits", "queries")))
-            settings.setdefault(setting, {}).setdefault(row["series"], []).append(row)
+    settings: dict[tuple[str, ...], dict[str, list[FinishedRun]]] = {}
+    for experiment, runs in stored.items():
+        for run in where(runs, epsilon=epsilon):
+            setting = (experiment, *(run[name] for name in ("dataset", "bits", "queries")))
+            settings.setdefault(setting, {}).setdefault(run["series"], []).append(run)
     lines = [
         f"| data | bits | queries | {' | '.join(LADDER.values())} | times less | runs |",
         f"| --- | ---: | ---: | {'---: | ' * len(LADDER)}---: | ---: |",
@@ -65,7 +65,7 @@ def gains_table(stored: Mapping[str, Sequence[Row]], epsilon: float = 1.0) -> st
     return "\n".join(lines)
 
 
-def as_json(rows: Sequence[Row], claims: Sequence[Claim]) -> str:
+def as_json(runs: Sequence[FinishedRun], claims: Sequence[Claim]) -> str:
     """Rows and claims, for programs."""
     said = [
         {
@@ -77,14 +77,14 @@ def as_json(rows: Sequence[Row], claims: Sequence[Claim]) -> str:
         }
         for claim in claims
     ]
-    return json.dumps({"rows": [dict(row.cells) for row in rows], "claims": said})
+    return json.dumps({"rows": [dict(run.cells) for run in runs], "claims": said})
 
 
-def means_table(rows: Sequence[Row]) -> str:
+def means_table(runs: Sequence[FinishedRun]) -> str:
     """The mean of the runs of each setting; of the times, the least."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in GROUP), []).append(row)
+    groups: dict[tuple[str, ...], list[FinishedRun]] = {}
+    for run in runs:
+        groups.setdefault(tuple(run[name] for name in GROUP), []).append(run)
     order = list(LABELS)
     lines = [
         "| data | bits | queries | ε | δ | series | accountant | T | runs | max error | "

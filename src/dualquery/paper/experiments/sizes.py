@@ -30,7 +30,7 @@ def size_of(name: str, quick: bool = False) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Shape:
+class BenchSize:
     """The table and the workload of a run, by name and size: what a bench decides about a run."""
 
     dataset: str
@@ -44,6 +44,6 @@ class Shape:
         return asdict(self)
 
 
-def shape_of(name: str, queries: int, quick: bool = False) -> Shape:
+def bench_size(name: str, queries: int, quick: bool = False) -> BenchSize:
     """So many random marginals on a named table."""
-    return Shape(name, *size_of(name, quick), queries)
+    return BenchSize(name, *size_of(name, quick), queries)
