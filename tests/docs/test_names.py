@@ -157,8 +157,8 @@ def test_a_name_that_is_gone_would_be_noticed() -> None:
 
 # Paths of files
 
-OF_USERS = {"out", "demo", "demo-input"}
-"""Folders that the documents let a user make."""
+OF_USERS = {"build", "out", "demo", "demo-input"}
+"""Folders that the documents let a user make; `make docs` makes `build`."""
 
 
 def paths() -> list[tuple[str, str]]:

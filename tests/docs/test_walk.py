@@ -21,9 +21,9 @@ from tests.docs.test_names import backticked, resolve, text_of
 
 WALK = "docs/develop/walk.md"
 STEPS = re.findall(r"^\| `(dualquery\.[\w.]+)` \|", text_of(WALK), re.M)
-RELEASED, ASKED = (
+RELEASED, ASKED, DRAWN = (
     re.findall(r"^\| `(dualquery\.[\w.]+)` \|", part, re.M)
-    for part in re.split(r"^## \d+\. One answer$", text_of(WALK), flags=re.M)
+    for part in re.split(r"^## \d+\. (?:One answer|With draws alone)$", text_of(WALK), flags=re.M)
 )
 
 
@@ -88,15 +88,21 @@ def files(tmp_path_factory: pytest.TempPathFactory):
     return folder
 
 
-def test_the_release_walks_this_way(files, monkeypatch, called: Called) -> None:
-    """Once with draws alone and once with tables: the walk shows one step of each."""
-    for name, more in (("out", ("--rounds", 4)), ("measured", ())):
-        command(
-            monkeypatch, "release", files / "patients.csv", "--schema", files / "schema.toml",
-            "--epsilon", 1, "--delta", 1e-6, "--queries", 50, *more, "--out", files / name,
-            "--player", "model", "--quiet",
-        )  # fmt: skip
-    assert [name for name in RELEASED if code_of(name) not in called.codes] == []
+@pytest.mark.parametrize(
+    ("out", "options", "walked"),
+    [("out", (), RELEASED), ("drawn", ("--rounds", 4), DRAWN)],
+    ids=["default", "draws alone"],
+)
+def test_the_release_walks_this_way(
+    files, monkeypatch, called: Called, out: str, options: tuple[object, ...], walked: list[str]
+) -> None:
+    """The default run calls what the walk describes; a run with draws alone, its last section."""
+    command(
+        monkeypatch, "release", files / "patients.csv", "--schema", files / "schema.toml",
+        "--epsilon", 1, "--delta", 1e-6, "--queries", 50, *options, "--out", files / out,
+        "--quiet",
+    )  # fmt: skip
+    assert [name for name in walked if code_of(name) not in called.codes] == []
 
 
 def test_the_answer_walks_this_way(files, monkeypatch, called: Called) -> None:

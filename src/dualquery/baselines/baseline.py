@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.stored import Json
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import figure
@@ -53,7 +54,7 @@ class Cost:
         )
         return f"{stated}; {self.caveat}" if self.caveat else stated
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain values, ready for JSON."""
         return {
             "epsilon": self.epsilon,
@@ -86,7 +87,7 @@ class Statement(Protocol):
 
     def text(self) -> str: ...
 
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> Json: ...
 
 
 class Answering(Protocol):

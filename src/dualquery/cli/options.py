@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -43,7 +43,7 @@ LongRecords = Annotated[
 ]
 
 
-def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> Any:
+def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> object:
     """The table that a command was given: a path, or pairs in long format.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -58,7 +59,7 @@ def plan(
         "samples": made.samples,
         "eta": made.eta,
         "player": made.player,
-        **costs,
+        **asdict(costs),
         "epsilon": {name: finite(value) for name, value in made.epsilon.items()},
     }
     if as_json:
@@ -68,7 +69,7 @@ def plan(
     typer.echo(f"rounds   {made.rounds}")
     typer.echo(f"samples  {made.samples}")
     typer.echo(f"eta      {made.eta:g}")
-    typer.echo(f"time     about {costs['seconds']:.0f} s on two cores")
-    typer.echo(f"memory   about {costs['memory_bytes'] / 2**20:.0f} MiB")
+    typer.echo(f"time     about {costs.seconds:.0f} s on two cores")
+    typer.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
     by_name = ", ".join(f"{name} {figure(value)}" for name, value in made.epsilon.items())
     typer.echo(f"epsilon  {by_name} (δ = {rounded_up(delta)}, {neighbours})")

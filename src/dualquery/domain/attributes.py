@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
 from dualquery.base.ragged import offsets
+from dualquery.base.stored import Document, Json
 from dualquery.domain.types import (
     Key,
     Number,
@@ -149,14 +150,19 @@ class Attribute:
                     f"attribute {name!r}: edges are not in rising order "
                     f"({spelled(kind, low)} before {spelled(kind, high)})"
                 )
-        parts = 0 if sub_bins is None else _plain(sub_bins)
-        if sub_bins is not None and (
-            isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST_SUB_BINS
-        ):
-            raise SchemaError(
-                f"attribute {name!r}: sub_bins = {sub_bins!r}; expected a whole number from 1 to "
-                f"{MOST_SUB_BINS:,}"
-            )
+        parts = 0
+        if sub_bins is not None:
+            asked = _plain(sub_bins)
+            if (
+                isinstance(asked, bool)
+                or not isinstance(asked, int)
+                or not 1 <= asked <= MOST_SUB_BINS
+            ):
+                raise SchemaError(
+                    f"attribute {name!r}: sub_bins = {sub_bins!r}; expected a whole number from 1 "
+                    f"to {MOST_SUB_BINS:,}"
+                )
+            parts = asked
         made = cls(name, edges=cuts, missing=missing, ordered=True, sub_bins=parts, type=kind)
         return made._with_default(default)
 
@@ -230,7 +236,7 @@ class Attribute:
         code = int(np.searchsorted(np.asarray(self.edges, dtype=float), number, "right")) - 1
         return min(code, self.proper_size - 1)
 
-    def code_of_value(self, cell: Any) -> int | None:
+    def code_of_value(self, cell: object) -> int | None:
         """The code of one of the values, however it is written; None if it is not one of them."""
         for code, value in enumerate(self.values):
             if str(value) == str(cell):
@@ -272,9 +278,9 @@ class Attribute:
             text = shown if len(self.values) <= 6 else f"{shown}, … {len(self.values)} values"
         return f"{text}, or missing" if self.missing else text
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The attribute as it stands in a schema file."""
-        entry: dict[str, Any]
+        entry: Json
         if self.edges:
             entry = {"edges": [self._spelled_edge(edge) for edge in self.edges]}
             usual = _written_type(self.edges)
@@ -308,7 +314,7 @@ class Attribute:
         return self.spell(edge) if self.type.is_temporal else edge
 
     @classmethod
-    def from_dict(cls, name: str, entry: Mapping[str, Any]) -> Self:
+    def from_dict(cls, name: str, entry: Document) -> Self:
         """Read one `[attributes.NAME]` table."""
         unknown = set(entry) - set(_KEYS)
         if unknown:
@@ -355,7 +361,7 @@ class Attribute:
 _KEYS = ("values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A NumPy scalar as a Python value, because files and queries are written with those."""
     if isinstance(value, np.datetime64):  # of nanoseconds, `item` would make a number
         unit = np.datetime_data(value.dtype)[0]
@@ -373,7 +379,7 @@ def _type(name: str, text: str) -> Type:
         ) from None
 
 
-def _edges_type(name: str, edges: Sequence[Any]) -> Type:
+def _edges_type(name: str, edges: Sequence[object]) -> Type:
     """The type that edges have if nothing else is said; "24:00" among times is a time."""
     moments = {type_of(edge) for edge in edges if not isinstance(edge, str)}
     if len(moments) == 1 and next(iter(moments)).is_temporal:
@@ -386,7 +392,7 @@ def _edges_type(name: str, edges: Sequence[Any]) -> Type:
     return _written_type(edges)
 
 
-def _written_type(cells: Sequence[Any]) -> Type:
+def _written_type(cells: Sequence[object]) -> Type:
     """The type that cells have if nothing else is said: as they are written."""
     kinds = {type_of(cell) for cell in cells}
     if len(kinds) == 1:
@@ -396,7 +402,7 @@ def _written_type(cells: Sequence[Any]) -> Type:
     return Type.DECIMAL if kinds <= {Type.WHOLE, Type.DECIMAL, Type.YES_NO} else Type.TEXT
 
 
-def _value(name: str, kind: Type, value: Any) -> Value:
+def _value(name: str, kind: Type, value: object) -> Value:
     """A declared value in the form that an attribute of this type keeps."""
     if not isinstance(value, str | int | float | datetime.date | datetime.time):
         raise SchemaError(f"attribute {name!r}: value {value!r} is not text, a number or a date")
@@ -412,7 +418,7 @@ def _value(name: str, kind: Type, value: Any) -> Value:
     return int(number) if kind is Type.WHOLE else number
 
 
-def _edge(name: str, kind: Type, edge: Any) -> Number:
+def _edge(name: str, kind: Type, edge: object) -> Number:
     """A declared edge as a number."""
     if kind in (Type.TEXT, Type.YES_NO):
         raise SchemaError(f"attribute {name!r}: edge {edge!r} is not a number or a date")
@@ -430,7 +436,7 @@ def _edge(name: str, kind: Type, edge: Any) -> Number:
     return int(number) if kind is Type.WHOLE else number
 
 
-def _unfit(name: str, what: str, cell: Any, kind: Type) -> SchemaError:
+def _unfit(name: str, what: str, cell: object, kind: Type) -> SchemaError:
     """The error of a value or edge that is not of its attribute's type."""
     shown = str(cell) if isinstance(cell, datetime.date | datetime.time) else repr(cell)
     noun = "a whole number" if kind is Type.WHOLE else kind.noun

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import QueryError, SchemaError
+from dualquery.base.stored import Document
 from dualquery.domain.attributes import Attributes
 from dualquery.domain.language import parse
 from dualquery.domain.query import Literal, Query, conjunction
 
 Records = npt.NDArray[np.integer]
+
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,7 @@ class Constraints:
     entries: tuple[Mapping[str, str], ...]
 
     @classmethod
-    def parse(cls, entries: Iterable[Mapping[str, Any]], schema: Attributes) -> Constraints | None:
+    def parse(cls, entries: Iterable[Document], schema: Attributes) -> Constraints | None:
         """Read `[[constraints]]`; None if they forbid nothing.
 
         Rules that no record can obey together are refused; the message names rules that contradict
@@ -122,7 +125,7 @@ class Constraints:
         return tuple(kept)
 
     @cached_property
-    def _clauses(self) -> list[list[tuple[int, npt.NDArray[np.bool_]]]]:
+    def _clauses(self) -> list[list[tuple[int, Flags]]]:
         clauses = []
         for query in self.forbidden:
             clause = []
@@ -177,12 +180,12 @@ class Constraints:
             for attribute, _ in clause:
                 touching[attribute].append(position)
 
-        def prune(assigned: dict[int, int], at: Iterable[int]) -> list[tuple[int, Any]] | None:
+        def prune(assigned: dict[int, int], at: Iterable[int]) -> list[tuple[int, Flags]] | None:
             """Strike out codes that would complete a forbidden clause; None if a domain is empty.
 
             What is returned undoes it: the domains as they were.
             """
-            undo: list[tuple[int, Any]] = []
+            undo: list[tuple[int, Flags]] = []
             for position in at:
                 open_part = None
                 for attribute, allowed in clauses[position]:
@@ -232,12 +235,12 @@ class Constraints:
         return extend({})
 
 
-def _restore(domains: dict[int, Any], undo: list[tuple[int, Any]]) -> None:
+def _restore(domains: dict[int, Flags], undo: list[tuple[int, Flags]]) -> None:
     for attribute, domain in reversed(undo):
         domains[attribute] = domain
 
 
-def _forbidden(entry: Mapping[str, Any], number: int, schema: Attributes) -> list[Query]:
+def _forbidden(entry: Document, number: int, schema: Attributes) -> list[Query]:
     """The conjunctions that one entry of `[[constraints]]` forbids."""
     keys = set(entry)
     if keys != {"forbid"} and keys != {"if", "then"}:
@@ -260,7 +263,7 @@ def _forbidden(entry: Mapping[str, Any], number: int, schema: Attributes) -> lis
     return queries
 
 
-def _read(text: Any, number: int, schema: Attributes) -> Query:
+def _read(text: object, number: int, schema: Attributes) -> Query:
     if not isinstance(text, str):
         raise SchemaError(f"constraint {number}: {text!r} is not a query in quotes")
     try:

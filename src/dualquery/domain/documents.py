@@ -8,9 +8,9 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Value
 from dualquery.domain.types import Type
 
@@ -18,7 +18,7 @@ _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d(T[\d:]+)?|(?!24)[\d:]{8})\Z", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
-def read_document(path: Path) -> Mapping[str, Any]:
+def read_document(path: Path) -> Document:
     """The content of a schema file; the file name's ending tells the format."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -36,14 +36,14 @@ def read_document(path: Path) -> Mapping[str, Any]:
         raise SchemaError(f"schema file {str(path)!r}: {error}") from None
 
 
-def domain_document(domain: Any) -> Mapping[str, Any]:
+def domain_document(domain: object) -> Document:
     """An mbi domain, which has one size per attribute, as the content of a schema file.
 
     The values of each attribute are the integer codes 0, 1, ….
     """
     if not isinstance(domain, Mapping):
         raise SchemaError('an mbi domain is a JSON object such as {"sex": 2, "age": 85}')
-    attributes: dict[str, Any] = {}
+    attributes: Json = {}
     for name, size in domain.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise SchemaError(f"attribute {name!r}: size {size!r}; expected a whole number ≥ 1")
@@ -51,7 +51,7 @@ def domain_document(domain: Any) -> Mapping[str, Any]:
     return {"attributes": attributes}
 
 
-def write_document(content: Mapping[str, Any], path: Path, header: Iterable[str] = ()) -> None:
+def write_document(content: Document, path: Path, header: Iterable[str] = ()) -> None:
     """Write the content of a schema file as TOML, with `header` as comment lines at the top."""
     lines = [f"# {line}".rstrip() for line in header]
     if content.get("draft"):

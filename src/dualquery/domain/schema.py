@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Attribute, Attributes
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.documents import read_document, write_document
@@ -105,7 +105,7 @@ class Schema(Attributes):
     # Plain data and files
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+    def from_dict(cls, content: Document) -> Schema:
         """Read the content of a schema file."""
         unknown = set(content) - {"draft", "attributes", "binary_columns", "constraints"}
         if unknown:
@@ -131,16 +131,16 @@ class Schema(Attributes):
             schema.constraints  # noqa: B018 - reading it refuses rules that contradict one another
         return schema
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The schema as plain data, the inverse of `from_dict`.
 
         Plain 0/1 columns at the end of a wide table are listed by name alone.
         """
         named, binaries = self._listed()
-        content: dict[str, Any] = {"draft": True} if self.draft else {}
+        content: Json = {"draft": True} if self.draft else {}
         if named:
             content["attributes"] = {a.name: a.to_dict() for a in named}
-        columns: dict[str, Any] = {}
+        columns: Json = {}
         if binaries:
             columns["names"] = [attribute.name for attribute in binaries]
         if self.patterns:
@@ -170,7 +170,7 @@ class Schema(Attributes):
         write_document(self.to_dict(), Path(path), header)
 
 
-def _binary_columns(entry: Any) -> tuple[list[str], tuple[str, ...]]:
+def _binary_columns(entry: object) -> tuple[list[str], tuple[str, ...]]:
     if not isinstance(entry, Mapping):
         raise SchemaError("binary_columns: expected a table")
     unknown = set(entry) - {"pattern", "names", "prefix", "count"}

@@ -15,7 +15,6 @@ import math
 import re
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
 
 Number = int | float
 Key = str | int | float
@@ -84,7 +83,7 @@ _NOUNS = {
 }
 
 
-def type_of(cell: Any) -> Type:
+def type_of(cell: object) -> Type:
     """The type of one declared value or edge, as it was written."""
     if isinstance(cell, bool):
         return Type.YES_NO
@@ -99,7 +98,7 @@ def type_of(cell: Any) -> Type:
     return Type.TIME if isinstance(cell, datetime.time) else Type.TEXT
 
 
-def number_of(kind: Type, cell: Any) -> Number | None:
+def number_of(kind: Type, cell: object) -> Number | None:
     """The number that stands for a cell of a type with numbers inside; None if it is no such cell.
 
     Args:
@@ -127,7 +126,7 @@ def number_of(kind: Type, cell: Any) -> Number | None:
     return None
 
 
-def key_of(kind: Type, cell: Any) -> Key | None:
+def key_of(kind: Type, cell: object) -> Key | None:
     """What equal cells have in common: 3, 3.0, "3" and " 3" are the same number.
 
     None if the cell is none of the type. Every cell is a text.
@@ -138,7 +137,7 @@ def key_of(kind: Type, cell: Any) -> Key | None:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-def text_of(cell: Any) -> str:
+def text_of(cell: object) -> str:
     """A cell as text: a decimal number without decimals as a whole one."""
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
@@ -147,7 +146,7 @@ def text_of(cell: Any) -> str:
     return str(cell)
 
 
-def loose_text(cell: Any) -> str:
+def loose_text(cell: object) -> str:
     """A cell as text, with yes/no cells as 1 and 0: frames of different kinds spell them apart."""
     text = text_of(cell)
     return {"True": "1", "False": "0", "true": "1", "false": "0"}.get(text, text)

@@ -6,7 +6,6 @@ import warnings
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from dualquery.base.errors import ReleaseError
 from dualquery.domain.schema import Schema
@@ -100,7 +99,7 @@ class DualQuery:
 
     def fit(
         self,
-        table: Any,
+        table: object,
         *,
         schema: Schema,
         workload: Asked = None,
@@ -138,7 +137,7 @@ class DualQuery:
 
     def release(
         self,
-        table: Any,
+        table: object,
         out: str | Path,
         *,
         schema: Schema,
@@ -195,7 +194,7 @@ class DualQuery:
 
     def _made(
         self,
-        table: Any,
+        table: object,
         schema: Schema,
         workload: Asked,
         run: Run,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
@@ -18,6 +18,7 @@ from dualquery.domain.schema import Schema
 from dualquery.engines.engine import Engine
 from dualquery.estimator.run import Run
 from dualquery.estimator.settings import Asked, Mechanism, Tuning, run_parameters
+from dualquery.game.data_player import DataPlayer
 from dualquery.game.loop import play as play_rounds
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.plan import Plan, Player
@@ -48,6 +49,8 @@ Progress = Callable[[str, int, int], None]
 
 Notice = Callable[[str], None]
 """Told one line, before the first draw, about what the curator should know; it is public."""
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,12 @@ class Ready:
 
 
 def prepare(
-    table: Any, schema: Schema, asked: Asked, mechanism: Mechanism, tuning: Tuning, notice: Notice
+    table: object,
+    schema: Schema,
+    asked: Asked,
+    mechanism: Mechanism,
+    tuning: Tuning,
+    notice: Notice,
 ) -> Prepared:
     """Check the settings, open the table and make the workload.
 
@@ -187,21 +195,23 @@ def play(
             observer=lambda done, total: progress("measuring", done, total),
         )
         return transcript
-    data_player: Any = (
-        ModelPlayer(ready.actions, job.schedule, plan.rounds)
-        if job.player is Player.MODEL
-        else RecordPlayer(job.asked, tuning.best_response(), free=choice("free", tuning.free, Free))
-    )
-    _, transcript = play_rounds(
-        query_player,
-        engine.data_player(data_player),
-        plan.temperatures,
-        plan.draws,
-        source,
-        journal=run.journal,
-        observer=lambda done, total: progress("playing", done, total),
-    )
-    return transcript
+
+    def played_by(data_player: DataPlayer[State]) -> Transcript:
+        _, transcript = play_rounds(
+            query_player,
+            engine.data_player(data_player),
+            plan.temperatures,
+            plan.draws,
+            source,
+            journal=run.journal,
+            observer=lambda done, total: progress("playing", done, total),
+        )
+        return transcript
+
+    if job.player is Player.MODEL:
+        return played_by(ModelPlayer(ready.actions, job.schedule, plan.rounds))
+    free = choice("free", tuning.free, Free)
+    return played_by(RecordPlayer(job.asked, tuning.best_response(), free=free))
 
 
 def finish(

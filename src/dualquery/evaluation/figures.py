@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.stored import Json
 from dualquery.baselines.independent import Independent
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.release.release import Release
@@ -53,7 +53,7 @@ class Evaluation:
     distance: Distance
     baselines: dict[str, Distance]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain values, ready for JSON."""
         return {
             "queries": len(self.workload),
@@ -66,7 +66,7 @@ class Evaluation:
 
 def evaluate(
     release: Release,
-    table: Any,
+    table: object,
     workload: Workload | None = None,
     out_of_domain: str = "refuse",
 ) -> Evaluation:

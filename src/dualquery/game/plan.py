@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -289,8 +288,23 @@ def _or_zero(search: Callable[[], int]) -> int:
         return 0
 
 
-def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> dict[str, Any]:
-    """Rough seconds and bytes of a run, for the curator; constants measured on a laptop core."""
+@dataclass(frozen=True)
+class Estimate:
+    """What a run takes, roughly."""
+
+    seconds: float
+    memory_bytes: int
+
+
+def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> Estimate:
+    """What a run takes, roughly, for the curator; constants measured on a laptop core.
+
+    Args:
+        plan: what the run will do.
+        schema: the declared domain.
+        queries: how many are asked.
+        k: how many attributes each of them names.
+    """
     words = -(-plan.budget.rows // 64)
     literals = min(int(schema.bit_counts.sum()), queries * k)
     counting = queries * k * words * 2.5e-11
@@ -304,7 +318,7 @@ def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> dict[str, Any]
     elif plan.player is Player.MODEL:
         seconds += plan.rounds * 25 * queries * (2.5e-8 + 4e-10 * plan.rounds)
         memory += queries * 4 * (plan.rounds + 4)
-    return {"seconds": seconds, "memory_bytes": int(memory)}
+    return Estimate(seconds, int(memory))
 
 
 def _fitting_seconds(tables: TablesPlan, codes: int) -> float:

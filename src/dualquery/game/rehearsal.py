@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
+from dualquery.game.data_player import DataPlayer
 from dualquery.game.fitting import fit_transcript
 from dualquery.game.loop import play
 from dualquery.game.model_player import ModelPlayer
@@ -32,6 +33,8 @@ from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.probes import with_probes
 from dualquery.workloads.workload import Workload
+
+State = TypeVar("State")
 
 MOST_QUERIES = 40_000
 """A rehearsal asks a random part of the queries; what a draw tells hardly depends on it."""
@@ -59,19 +62,22 @@ def rehearse(
         asked = asked.take(np.sort(generator.choice(len(asked), MOST_QUERIES, replace=False)))
     probed = len(actions) > actions.asked
     stage = with_probes(asked, seed=seed + 1) if probed else Actions.plain(asked)
-    player: Any = (
-        ModelPlayer(stage, schedule, len(transcript))
-        if transcript.records is None
-        else RecordPlayer(asked, oracle("annealing"), seed=seed + 1)
-    )
-    _, rehearsed = play(
-        modelled(model, stage, rows),
-        player,
-        transcript.temperatures,
-        transcript.draw_counts,
-        SeededSource(seed),
-        observer=observer,
-    )
+
+    def played_by(player: DataPlayer[State]) -> Transcript:
+        _, rehearsed = play(
+            modelled(model, stage, rows),
+            player,
+            transcript.temperatures,
+            transcript.draw_counts,
+            SeededSource(seed),
+            observer=observer,
+        )
+        return rehearsed
+
+    if transcript.records is None:
+        rehearsed = played_by(ModelPlayer(stage, schedule, len(transcript)))
+    else:
+        rehearsed = played_by(RecordPlayer(asked, oracle("annealing"), seed=seed + 1))
     second = fit_transcript(stage, rehearsed, schedule, schedule)
     judged = asked
     for k in (1, 2):

@@ -9,16 +9,15 @@ where, tables say what. The reasons are in docs/decisions/tables.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.stored import Document, Json
 from dualquery.domain.schema import Schema
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events
@@ -103,7 +102,7 @@ class TablesPlan:
     def purse(self) -> Purse:
         return Purse(self.budget)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as it stands in a release, without the budget that stands beside it."""
         return {
             "steps": [asdict(step) | {"kind": str(step.kind)} for step in self.steps],
@@ -111,7 +110,7 @@ class TablesPlan:
         }
 
     @classmethod
-    def from_dict(cls, budget: Budget, content: Mapping[str, Any]) -> TablesPlan:
+    def from_dict(cls, budget: Budget, content: Document) -> TablesPlan:
         """The inverse of `to_dict`."""
         steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
         return cls(budget, steps, **{name: content[name] for name in _SETTINGS})

@@ -29,7 +29,7 @@ class Mixture:
     """With probability weights[k], every attribute is drawn from its own table of component k.
 
     `tables[schema.code_start[a] + c, k]` is the probability that attribute a has code c in
-    component k. Any conjunction or parity of set-literals has a closed form, and any number of
+    component k. Every conjunction or parity of set-literals has a closed form, and any number of
     valid records can be drawn.
     """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 from dualquery.base.checks import one_of
 from dualquery.base.errors import ParameterError, UnavailableError
@@ -66,7 +65,7 @@ def available() -> tuple[str, ...]:
     return tuple(each.name for each in ORACLES if each.available)
 
 
-def oracle(name: str = "annealing", **settings: Any) -> Oracle:
+def oracle(name: str = "annealing", **settings: object) -> Oracle:
     """Make an oracle; `settings` are its own, such as `sweeps` or `time_limit`."""
     found = registered(name)
     if not found.available:

@@ -24,10 +24,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from dualquery.base.checks import not_negative, positive, probability, refusal
 from dualquery.base.errors import DualQueryError
+from dualquery.base.stored import Json
 from dualquery.privacy.accountants import pure
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu
 from dualquery.privacy.accountants.protocol import GUARD, NotCoveredError
@@ -157,7 +157,7 @@ class Account:
         """Total minus spent. Costs do not simply add up, so a release that costs more may fit."""
         return max(0.0, self.epsilon - self.spent)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain values, ready for JSON; a pure ε that is not finite becomes null."""
         return {
             "label": self.label,

@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dualquery.base.checks import probability, whole
 from dualquery.base.errors import ParameterError
+from dualquery.base.stored import Document, Json
 from dualquery.privacy.accountants import (
     ACCOUNTANTS,
     DEFAULT_ACCOUNTANT,
@@ -225,7 +225,7 @@ class PrivacyStatement:
             "which the curator declared public: this statement does not cover them"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain values, ready for JSON; a figure that is not finite becomes null."""
         return {
             "epsilon": finite(self.epsilon),
@@ -247,7 +247,7 @@ class PrivacyStatement:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PrivacyStatement:
+    def from_dict(cls, values: Document) -> PrivacyStatement:
         """The statement `to_dict` was made from."""
         try:
             return cls(

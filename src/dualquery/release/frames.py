@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
+from dualquery.base.stored import Array
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import DAY, Type, number_of
@@ -106,7 +107,7 @@ ARROW_TYPES = {
 
 
 def typed_cells(
-    numbers: npt.NDArray[Any], kind: Type, missing: npt.NDArray[np.bool_] | None = None
+    numbers: Array, kind: Type, missing: npt.NDArray[np.bool_] | None = None
 ) -> pa.Array:
     """The numbers inside, as cells of the declared type.
 
@@ -128,14 +129,14 @@ def _inside_bins(
     attribute: Attribute,
     generator: np.random.Generator | None,
     within: Within | None,
-) -> npt.NDArray[Any]:
+) -> Array:
     if generator is None:
         edges: npt.NDArray[np.float64] = np.asarray(attribute.edges, dtype=float)
         inside = (edges[codes] + edges[codes + 1]) / 2.0
     else:
         inside = (within or Within.unmeasured(attribute)).draw(codes, generator)
     if attribute.type.is_counted:
-        counted: npt.NDArray[Any] = np.floor(inside).astype(np.int64)
+        counted: Array = np.floor(inside).astype(np.int64)
         # The last bin of a day includes its end, 24:00, which no clock shows.
         return np.minimum(counted, DAY - 1) if attribute.type is Type.TIME else counted
     return inside

@@ -6,8 +6,7 @@ it lacks, and keeps a small release of it in `tests/release/data`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dualquery.base.stored import Document
 
 FIRST_WITH_DIGEST = 2
 """Format 1 has no digest in `release.json`."""
@@ -16,7 +15,7 @@ FIRST_WITH_STAMPS = 2
 """In format 1 only the statement and the words of the page say that a run was seeded."""
 
 
-def completed(content: Mapping[str, Any]) -> dict[str, Any]:
+def completed(content: Document) -> Document:
     """What `release.json` of any readable format says, with the fields that the current one has."""
     made = dict(content)
     if made["format"] == 1:

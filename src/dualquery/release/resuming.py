@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from dualquery.base.errors import DualQueryError, EngineError, ReleaseError
+from dualquery.base.stored import Document
 from dualquery.game import journal
 from dualquery.privacy.ledger import Ledger
 from dualquery.release.directory import digest_of, sweep
@@ -41,9 +41,7 @@ def _is_failure(error: BaseException) -> bool:
     return broken_ledger or isinstance(error, EngineError) or not isinstance(error, DualQueryError)
 
 
-def finish(
-    out: Path, partial: Path, asked: Mapping[str, Any], ledger: str | Path | None
-) -> Release | None:
+def finish(out: Path, partial: Path, asked: Document, ledger: str | Path | None) -> Release | None:
     """Do what is left to do for a run whose release is in its place; None if it is not there.
 
     If a run is killed after the last rename, it leaves behind the journal, a ledger entry that is

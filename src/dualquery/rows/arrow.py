@@ -119,7 +119,7 @@ def _arrow_column(series: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _is_no_cell(cell: Any) -> bool:
+def _is_no_cell(cell: object) -> bool:
     """Whether pandas would call the cell missing: None, NaN, NaT or NA."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -175,7 +174,7 @@ def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
     return numbers
 
 
-def _encode_words(cells: list[Any], attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
+def _encode_words(cells: list[object], attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
     """Bins of numbers that Arrow does not hold as numbers, such as text."""
     numbers = np.array([_to_number(cell, attribute.type) for cell in cells], dtype=float)
     codes = _encode_numbers(numbers, attribute, out_of_domain, lenient=True)
@@ -211,7 +210,7 @@ def _encode_numbers(
 
 
 def _code_of(
-    cell: Any, known: dict[Key, int], attribute: Attribute, out_of_domain: OutOfDomain
+    cell: object, known: dict[Key, int], attribute: Attribute, out_of_domain: OutOfDomain
 ) -> int:
     if _is_missing(cell):
         return _missing_or(attribute, MISSING_CELL)
@@ -228,7 +227,7 @@ def _code_of(
     return OUTSIDE
 
 
-def _is_missing(cell: Any) -> bool:
+def _is_missing(cell: object) -> bool:
     return cell is None or (isinstance(cell, float | Decimal) and cell != cell)
 
 
@@ -249,7 +248,7 @@ def _is_whole(kind: pa.DataType) -> bool:
     )
 
 
-def _to_number(cell: Any, kind: Type) -> float:
+def _to_number(cell: object, kind: Type) -> float:
     """The number that stands for a cell; NaN if it is none of the type."""
     if isinstance(cell, float):
         return cell  # infinite ones are numbers, outside every domain
@@ -273,7 +272,7 @@ def _require_missing(attribute: Attribute) -> int:
     return attribute.missing_code
 
 
-def _refusal(cell: Any, attribute: Attribute) -> TableError:
+def _refusal(cell: object, attribute: Attribute) -> TableError:
     if cell is None:
         return TableError(
             f"column {attribute.name!r}: a cell is missing and the attribute has no missing "
@@ -289,7 +288,7 @@ def _refusal(cell: Any, attribute: Attribute) -> TableError:
     )
 
 
-def _not_a_number(cell: Any, attribute: Attribute) -> TableError:
+def _not_a_number(cell: object, attribute: Attribute) -> TableError:
     kind = attribute.type
     example = f", such as {kind.example}" if kind.example else ""
     return TableError(

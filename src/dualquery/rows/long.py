@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,7 @@ class LongTable:
 
     def __init__(
         self,
-        source: Any,
+        source: object,
         row: str,
         item: str,
         *,
@@ -116,7 +115,7 @@ class LongTable:
         return attribute
 
 
-def _text(item: Any) -> str:
+def _text(item: object) -> str:
     return str(int(item)) if isinstance(item, float) and item.is_integer() else str(item)
 
 

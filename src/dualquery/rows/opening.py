@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from dualquery.base.errors import TableError
 from dualquery.rows.arrow import CsvTable, FrameTable, ParquetTable
@@ -11,7 +10,7 @@ from dualquery.rows.sparse import SparseFile, SparseTable
 from dualquery.rows.table import Table
 
 
-def open_table(source: Any) -> Table:
+def open_table(source: object) -> Table:
     """A table from a frame, a sparse matrix, or the path of a file."""
     if isinstance(source, str | Path):
         return _open_path(Path(source))

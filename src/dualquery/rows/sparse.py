@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError, TableError, first_line
+from dualquery.base.stored import Array
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Columns, Ones
@@ -96,7 +96,7 @@ class SparseFile(OnesTable):
         except Exception as error:  # damaged archives fail in many ways
             raise self._unreadable(error) from None
 
-    def _pieces(self, archive: zipfile.ZipFile) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+    def _pieces(self, archive: zipfile.ZipFile) -> Iterator[tuple[Array, ...]]:
         if self.kind == "coo":
             if self.stacked:
                 row, column = _member(archive, "coords")
@@ -133,11 +133,11 @@ def no_ones(rows: int) -> Ones:
     return Ones(rows, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
-def _owner(start: npt.NDArray[Any], place: int) -> int:
+def _owner(start: Array, place: int) -> int:
     return int(np.searchsorted(start, place, side="right")) - 1
 
 
-def _require_ones(data: npt.NDArray[Any], column_of: Any) -> None:
+def _require_ones(data: Array, column_of: Callable[..., int]) -> None:
     wrong = np.flatnonzero((data != 1) & (data != 0))
     if len(wrong):
         raise TableError(
@@ -146,17 +146,17 @@ def _require_ones(data: npt.NDArray[Any], column_of: Any) -> None:
         )
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+def _member(archive: zipfile.ZipFile, name: str) -> Array:
     """One array of an archive, whole."""
     with archive.open(f"{name}.npy") as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def _array(whole: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+def _array(whole: Array) -> Iterator[Array]:
     return (whole[first : first + BATCH] for first in range(0, len(whole), BATCH))
 
 
-def _stream(archive: zipfile.ZipFile, name: str) -> Iterator[npt.NDArray[Any]]:
+def _stream(archive: zipfile.ZipFile, name: str) -> Iterator[Array]:
     """One flat array of an archive, in pieces of `BATCH` entries."""
     with archive.open(f"{name}.npy") as stream:
         total, kind = _header(stream)
@@ -168,7 +168,7 @@ def _stream(archive: zipfile.ZipFile, name: str) -> Iterator[npt.NDArray[Any]]:
             yield np.frombuffer(content, dtype=kind)
 
 
-def _header(stream: Any) -> tuple[int, np.dtype[Any]]:
+def _header(stream: IO[bytes]) -> tuple[int, np.dtype[Any]]:
     version = np.lib.format.read_magic(stream)
     read = (
         np.lib.format.read_array_header_1_0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from dualquery.base.errors import SchemaError, TableError
 from dualquery.domain.schema import Schema
@@ -16,7 +15,7 @@ class EncodedTable:
     """The rows of a frame or file as codes of one schema, in memory."""
 
     def __init__(
-        self, source: Any, schema: Schema, out_of_domain: OutOfDomain = OutOfDomain.REFUSE
+        self, source: object, schema: Schema, out_of_domain: OutOfDomain = OutOfDomain.REFUSE
     ) -> None:
         table = open_table(source)
         self.schema = table.bind(schema)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.workload import Literals, Workload
 
 Made = TypeVar("Made")
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 K = 3
 """The arity of the paper's queries."""
@@ -198,7 +201,7 @@ def _triples(owners: npt.NDArray[np.int64], queries: int, parity: bool) -> Workl
 
 def _columns(
     data: NamedTable, owners: npt.NDArray[np.int64], codes: npt.NDArray[np.int32], view: Schema
-) -> Any:
+) -> pa.Table:
     """The bits of a narrow view as an Arrow table."""
     import pyarrow as pa
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
 from dualquery.model.standard_errors import LEVELS
 from dualquery.privacy.neighbours import Neighbours
@@ -20,7 +20,7 @@ MOST_BYTES = 4_400_000
 """The most bytes of the explorer's data, so that the page stays below 5 MB."""
 
 
-def payload(release: Published, components: Components) -> dict[str, Any]:
+def payload(release: Published, components: Components) -> Json:
     """What the page needs to answer any query on the attributes it covers."""
     covered = _covered(release, components)
     attributes = release.schema.attributes
@@ -53,7 +53,7 @@ def _examples(attributes: list[Attribute], drawn: npt.NDArray[np.int64]) -> list
     return [first, others[0]]
 
 
-def _uncertainty(release: Published) -> dict[str, Any] | None:
+def _uncertainty(release: Published) -> Json | None:
     """The logarithm of the standard error, by the logarithm of an answer's distance from 0 or 1.
 
     There is one row for queries of one literal, one for queries of two, and so on; the last row is
@@ -89,11 +89,11 @@ def _within(release: Published, components: Components, attributes: Iterable[int
     return kept
 
 
-def describe(attribute: Attribute) -> str | dict[str, Any]:
+def describe(attribute: Attribute) -> str | Json:
     """An attribute in few bytes; a 0/1 column is only its name."""
     if attribute.is_binary:
         return attribute.name
-    entry: dict[str, Any] = {"name": attribute.name}
+    entry: Json = {"name": attribute.name}
     if attribute.is_numeric:
         entry["edges"] = edge_texts(attribute)
     else:
@@ -131,7 +131,7 @@ def code_labels(attribute: Attribute) -> list[str]:
     return [*labels, "missing"] if attribute.missing else labels
 
 
-def script_json(content: Any) -> str:
+def script_json(content: object) -> str:
     """JSON without the characters that could end the script element around it."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
