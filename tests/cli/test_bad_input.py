@@ -135,12 +135,27 @@ def test_bad_edges(files, release, edges: str, word: str) -> None:
         ("--rounds", "many", "--rounds"),
         ("--colour", "red", "--colour"),
         ("--workload", "nowhere.txt", "nowhere.txt"),
+        ("--marginals", "one", "expected numbers of attributes, such as 1,2"),
+        ("--marginals", "1,9", "marginals = 9; expected 1 to 6"),
+        ("--focus", "smokr", "did you mean 'smoker'"),
+        ("--focus", "sex,sex", "each once"),
         ("--ledger", "nowhere.sqlite", "nowhere.sqlite"),
         ("--schema", "nowhere.toml", "nowhere.toml"),
     ],
 )
 def test_bad_options(files, release, option: str, value: str, word: str) -> None:
     refused(release(option, value), files, word)
+
+
+def test_options_that_ask_for_two_things(files, release) -> None:
+    (files / "mine.txt").write_text("smoker=1\n")
+    both = ("--marginals", "1,2", "--workload", files / "mine.txt")
+    refused(release(*both), files, "a workload lists the queries itself; leave marginals out")
+    refused(release("--marginals", "1", "--k", 2), files, "whole marginals and k random")
+    more = ("--workload", files / "mine.txt", "--queries", 5)
+    refused(release(*more), files, "leave queries out")
+    refused(release("--workload", files / "mine.txt", "--focus", "age"), files, "'age', which no")
+    refused(release("--player", "record", "--focus", "age"), files, "it needs player = model")
 
 
 @pytest.mark.parametrize(

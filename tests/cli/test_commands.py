@@ -202,6 +202,18 @@ def test_a_ledger_counts_releases_and_refuses(run, files, release) -> None:
     assert (files / "out" / "release.json").exists()
 
 
+def test_a_release_of_whole_marginals_with_a_focus(run, files, release) -> None:
+    asked = ("--marginals", "1,2", "--focus", "smoker", "--epsilon", 30)
+    assert release(*asked, "--no-errors").code == 0
+    made = dq.load(files / "out")
+    assert set(np.diff(made.workload.start).tolist()) == {1, 2}
+    pairs = [s for s in made.parameters.tables.steps if s.kind == "pair tables"]
+    assert [(step.tables, step.level) for step in pairs] == [(5, 2), (10, 0)]
+    plan = run("plan", "--schema", files / "schema.toml", "--rows", 1000, "--delta", 1e-3, *asked)
+    for step in pairs:
+        assert f"{step.tables} pair tables, {step.share:.1%} of the budget" in plan.out
+
+
 def test_plan(run, files) -> None:
     common = ("plan", "--schema", files / "schema.toml", "--rows", 5000, "--epsilon", 1)
     done = run(*common, "--delta", 1e-6, "--json")

@@ -101,7 +101,7 @@ def test_a_round_moves_by_its_range_and_no_more(
     for one in (table, neighbour):
         job.fit(one, schema=SCHEMA, workload=WORKLOAD)
         met.append(weights())
-    claimed = job.plan(reference, SCHEMA, len(WORKLOAD)).events
+    claimed = job.plan(reference, SCHEMA, WORKLOAD).events
     assert len(met[0]) == len(met[1]) == ROUNDS
     for one, other, charged in zip(*met, claimed.ranges.tolist(), strict=True):
         moved = float(np.ptp(other - one))

@@ -32,6 +32,7 @@ from dualquery.privacy.sources import SeededSource
 from dualquery.release import verifying
 from dualquery.release.parameters import RunParameters
 from dualquery.workloads.generators import all_marginals, parities, random_marginals
+from dualquery.workloads.interest import Interest
 from dualquery.workloads.marginals import Groups, Marginals
 
 ROWS = 20_000
@@ -121,6 +122,44 @@ def test_the_workload_decides_which_tables_there_are() -> None:
     ]
     assert kinds[:3] == [Kind.ONE_WAY, Kind.PAIRS, Kind.TRIPLES]
     assert kinds[3:5] == [Kind.DRAWS, Kind.NAMED]
+
+
+def test_weights_of_queries_decide_the_share_of_pairs() -> None:
+    declared, budget = schema(), Budget(1.0, 1e-5, ROWS)
+    interest = Interest(queries=3000, k=2, focus=("b",))
+    asked = interest.workload(declared)
+    weights = interest.weights(asked)
+    plan = make_tables_plan(budget, Shape.of(asked, weights))
+    assert plan is not None
+    assert sum(step.share for step in plan.steps) == pytest.approx(1.0)
+    first, second = (step for step in plan.steps if step.kind is Kind.PAIRS)
+    assert (first.tables, first.level, second.tables, second.level) == (4, 2, 6, 0)
+    finer, coarser = (plan.purse.deviation(s.share, s.tables) for s in (first, second))
+    assert coarser / finer == pytest.approx(10 ** (1 / 3), rel=1e-6)
+    player = TablesPlayer(asked, plan, weights=weights)
+    made = job(k=2, focus="b", queries=3000).fit(table(), schema=declared)
+    measured = made.transcript.measurements
+    assert np.array_equal(
+        measured[1].marginals.attributes, player.marginals(Known((measured[0],)), first).attributes
+    )
+    assert (measured[1].marginals.attributes == 1).any(axis=1).all()
+    assert not (measured[2].marginals.attributes == 1).any()
+    assert TablesPlan.from_dict(budget, plan.to_dict()) == plan
+
+
+def test_a_focus_lowers_the_error_of_what_it_names() -> None:
+    private, declared = table(), schema()
+    judged = all_marginals(declared, 2)
+    named = np.array([any(one.attribute == 1 for one in query.literals) for query in judged])
+    errors = []
+    for focus in ((), ("b",)):
+        found = 0.0
+        for seed in range(2):
+            asked = job(marginals=(1, 2), focus=focus, queries=None, seed=seed)
+            figures = evaluate(asked.fit(private, schema=declared), private, judged)
+            found += float(np.abs(figures.released - figures.truth)[named].mean())
+        errors.append(found)
+    assert errors[1] < 0.95 * errors[0], errors
 
 
 def test_a_plan_survives_its_way_through_a_file() -> None:

@@ -16,6 +16,16 @@ Queries = Annotated[
     int | None, typer.Option(help="How many random k-way marginals to ask. [default: 500000]")
 ]
 K = Annotated[int | None, typer.Option("--k", help="Attributes per random marginal. [default: 3]")]
+Workload = Annotated[
+    Path | None, typer.Option(help="A file of queries, one per line, instead of random ones.")
+]
+Marginals = Annotated[
+    str | None,
+    typer.Option(metavar="1,2", help="Ask for whole marginals of so many columns instead."),
+]
+Focus = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Queries on these columns count ten times.")
+]
 Player = Annotated[
     str | None, typer.Option(help="Who answers the draws: model or record. [default: by width]")
 ]

@@ -18,6 +18,9 @@ def plan(
     delta: options.Delta,
     queries: options.Queries = None,
     k: options.K = None,
+    marginals: options.Marginals = None,
+    workload: options.Workload = None,
+    focus: options.Focus = None,
     player: options.Player = None,
     rounds: options.Rounds = None,
     samples: options.Samples = None,
@@ -27,13 +30,13 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """Show what a release would do and cost. Reads no data, only public quantities."""
-    from dualquery.base.checks import whole
     from dualquery.domain.schema import Schema
-    from dualquery.estimator import DEFAULT_K, DEFAULT_QUERIES, DualQuery
+    from dualquery.estimator import DualQuery
+    from dualquery.estimator.job import listed
     from dualquery.game.plan import estimate
     from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import figure, finite, weak_promises
-    from dualquery.workloads.generators import check_k
+    from dualquery.workloads.interest import names, numbers
 
     declared = Schema.load(schema).require_resolved()
     job = DualQuery(
@@ -44,16 +47,18 @@ def plan(
         rows=rows,
         player=player,
         queries=queries,
+        k=k,
+        marginals=None if marginals is None else numbers(marginals),
+        focus=() if focus is None else names(focus),
         rounds=rounds,
         samples=samples,
         eta=eta,
     )
-    asked = whole("queries", DEFAULT_QUERIES if queries is None else queries)
-    width = check_k(declared, min(DEFAULT_K, len(declared)) if k is None else k)
-    made = job.plan(rows, declared)
+    outline = job.tuning.outline(declared, listed(workload))
+    made = job.tuning.plan(job.mechanism.budget(rows), declared, outline.queries, outline.shape)
     for line in weak_promises(epsilon, delta, rows, accountant):
         options.warn(line)
-    costs = estimate(made, declared, asked, width)
+    costs = estimate(made, declared, outline.queries, outline.widest)
     figures = {
         "rounds": made.rounds,
         "samples": made.samples,
@@ -69,6 +74,9 @@ def plan(
     typer.echo(f"rounds   {made.rounds}")
     typer.echo(f"samples  {made.samples}")
     typer.echo(f"eta      {made.eta:g}")
+    for step in () if made.tables is None else made.tables.steps:
+        number = f"{step.draws} draws" if step.draws else f"{step.tables} {step.kind}"
+        typer.echo(f"step     {number}, {step.share:.1%} of the budget")
     typer.echo(f"time     about {costs.seconds:.0f} s on two cores")
     typer.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
     by_name = ", ".join(f"{name} {figure(value)}" for name, value in made.epsilon.items())

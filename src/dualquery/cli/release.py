@@ -22,9 +22,9 @@ def release(
     out: Annotated[Path, typer.Option(help="The release directory to write.")],
     queries: options.Queries = None,
     k: options.K = None,
-    workload: Annotated[
-        Path | None, typer.Option(help="A file of queries, one per line, instead of random ones.")
-    ] = None,
+    marginals: options.Marginals = None,
+    workload: options.Workload = None,
+    focus: options.Focus = None,
     player: options.Player = None,
     measure: Annotated[
         bool,
@@ -90,6 +90,7 @@ def release(
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
     from dualquery.release.directory import check_free
+    from dualquery.workloads.interest import names, numbers
 
     declared = Schema.load(schema).require_reviewed(schema)
     job = DualQuery(
@@ -108,6 +109,8 @@ def release(
         eta=eta,
         queries=queries,
         k=k,
+        marginals=None if marginals is None else numbers(marginals),
+        focus=() if focus is None else names(focus),
         oracle=oracle,
         certify=certify,
         free=free,

@@ -6,6 +6,5 @@ paper's experiments and the command line may import this room. Start reading at 
 """
 
 from dualquery.estimator.job import DualQuery
-from dualquery.estimator.settings import DEFAULT_K, DEFAULT_QUERIES
 
-__all__ = ["DEFAULT_K", "DEFAULT_QUERIES", "DualQuery"]
+__all__ = ["DualQuery"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -29,6 +30,14 @@ LIKE_INPUT = (
 )
 
 
+def listed(workload: str | Path | Asked) -> Asked:
+    """A workload, or how to make it; a file is read when the schema is known."""
+    if isinstance(workload, str | Path):
+        file = workload
+        return lambda schema: read_workload(file, schema)
+    return workload
+
+
 @dataclass(frozen=True)
 class DualQuery:
     """Release answers to many queries, and a synthetic table, under differential privacy.
@@ -53,6 +62,8 @@ class DualQuery:
         eta: learning rate of the query player; left out, planned.
         queries: how many random marginals are asked where `fit` gets no workload.
         k: how many attributes each of them names.
+        marginals: ask for whole marginals of so many attributes instead, such as (1, 2).
+        focus: names of attributes whose queries count ten times as much as others.
         oracle: how the record player finds records: a name, or an oracle of your own.
         certify: the accuracy that the record player's records are certified for.
         free: what attributes take in records that no draw names: default, zero or random.
@@ -78,6 +89,8 @@ class DualQuery:
     eta: float | None = None
     queries: int | None = None
     k: int | None = None
+    marginals: Sequence[int] | None = None
+    focus: str | Sequence[str] = ()
     oracle: str | Oracle = "annealing"
     certify: float | None = None
     free: str = "default"
@@ -166,9 +179,7 @@ class DualQuery:
         """
         path = Path(out)
         partial = Path(f"{path}.partial")
-        if isinstance(workload, str | Path):
-            file = workload
-            workload = lambda resolved: read_workload(file, resolved)  # noqa: E731 - a closure
+        workload = listed(workload)
         run = Run(partial, resume=resume, ledger=ledger)
         with telling(partial), ExitStack() as held:
             if resume:
@@ -187,10 +198,16 @@ class DualQuery:
             run.settle()
         return replace(made, style=FrameStyle.of(table))
 
-    def plan(self, rows: int, schema: Schema, queries: int | None = None) -> Plan:
-        """What a run on a table of `rows` rows would do; reads no data."""
-        asked = self.tuning.query_count if queries is None else queries
-        return self.tuning.plan(self.mechanism.budget(rows), schema, asked, None)
+    def plan(self, rows: int, schema: Schema, workload: str | Path | Asked = None) -> Plan:
+        """What a run on a table of `rows` rows would do; reads no data.
+
+        Args:
+            rows: of the table, or the reference of add-remove neighbours.
+            schema: the declared domain.
+            workload: as in `release`.
+        """
+        outline = self.tuning.outline(schema, listed(workload))
+        return self.tuning.plan(self.mechanism.budget(rows), schema, outline.queries, outline.shape)
 
     def _made(
         self,

@@ -87,6 +87,7 @@ class Run:
         run = {
             "schema": hashlib.sha256(described.encode()).hexdigest(),
             "workload": actions.queries.fingerprint,
+            "weights": hashlib.sha256(actions.log_prior.tobytes()).hexdigest(),
             "temperatures": plan.temperatures.tolist(),
             "version": __version__,
             "ledger": self._fingerprint,

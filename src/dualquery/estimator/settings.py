@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError, QueryError
@@ -22,14 +25,32 @@ from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release.certificate import check_alpha
 from dualquery.release.parameters import RunParameters
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.interest import Interest, names
 from dualquery.workloads.workload import Workload
 
-DEFAULT_QUERIES = 500_000
-DEFAULT_K = 3
+Floats = npt.NDArray[np.float64]
 
 Asked = Workload | Callable[[Schema], Workload] | None
 """A workload, or a function of the schema as resolved against the table."""
+
+
+ENOUGH_QUERIES = 500_000
+"""Random queries that show which attributes are asked about together."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a plan needs to know of the asked queries.
+
+    Attributes:
+        queries: how many there are.
+        widest: how many attributes the longest names.
+        shape: which attributes they name together; None where no table may be measured.
+    """
+
+    queries: int
+    widest: int
+    shape: Shape | None
 
 
 @dataclass(frozen=True)
@@ -95,6 +116,8 @@ class Tuning:
         eta: learning rate of the query player; left out, planned.
         queries: how many random k-way marginals are asked where there is no workload.
         k: how many attributes each of them names.
+        marginals: ask for whole marginals of so many attributes instead, such as (1, 2).
+        focus: names of attributes whose queries count ten times as much as others.
         oracle: how the record player finds records: a name, or an oracle of your own.
         certify: the accuracy that records are certified for.
         free: what attributes take in records that no draw names.
@@ -113,6 +136,8 @@ class Tuning:
     eta: float | None = None
     queries: int | None = None
     k: int | None = None
+    marginals: Sequence[int] | None = None
+    focus: str | Sequence[str] = ()
     oracle: str | Oracle = "annealing"
     certify: float | None = None
     free: str = "default"
@@ -124,6 +149,7 @@ class Tuning:
 
     def check(self) -> None:
         """Refuse what cannot be done, before the table is read."""
+        self.interest.check()
         self.best_response()
         check_engine(self.engine, self.scheduler)
         if self.player is not None:
@@ -144,7 +170,8 @@ class Tuning:
     def workload(self, schema: Schema, asked: Asked) -> Workload:
         """The queries that are asked of a table with this schema."""
         if asked is None:
-            return random_marginals(schema, self.arity(schema), self.query_count)
+            return self.interest.workload(schema)
+        self.interest.check_listed()
         made = asked(schema) if callable(asked) else asked
         if made.schema != schema:
             raise QueryError(
@@ -153,12 +180,10 @@ class Tuning:
         return made
 
     @property
-    def query_count(self) -> int:
-        return DEFAULT_QUERIES if self.queries is None else self.queries
-
-    def arity(self, schema: Schema) -> int:
-        """How many attributes a random marginal names."""
-        return min(DEFAULT_K, len(schema)) if self.k is None else self.k
+    def interest(self) -> Interest:
+        """What is asked, and which attributes matter most."""
+        marginals = None if self.marginals is None else tuple(self.marginals)
+        return Interest(self.queries, self.k, marginals, names(self.focus) if self.focus else ())
 
     def chosen_player(self, schema: Schema, queries: int) -> Player:
         """Who plays."""
@@ -171,6 +196,34 @@ class Tuning:
         given = (self.rounds, self.samples, self.eta)
         return self.measure and player is Player.MODEL and all(value is None for value in given)
 
+    def weights(self, asked: Workload, player: Player) -> Floats:
+        """How much each query counts."""
+        if player is Player.RECORD:
+            if self.focus:
+                raise ParameterError("focus weighs queries for a model; it needs player = model")
+            return np.ones(len(asked))
+        return self.interest.weights(asked)
+
+    def outline(self, schema: Schema, asked: Asked) -> Outline:
+        """What a plan needs to know of the queries; reads no data."""
+        interest = self.interest
+        interest.check()
+        random = asked is None and interest.marginals is None
+        if random:
+            # A part of many random queries names as many pairs as all of them do.
+            fewer = replace(interest, queries=min(interest.query_count, ENOUGH_QUERIES))
+            made = fewer.workload(schema)
+        else:
+            made = self.workload(schema, asked)
+        queries = interest.query_count if random else len(made)
+        player = self.chosen_player(schema, queries)
+        weights = self.weights(made, player)
+        return Outline(
+            queries,
+            int(np.diff(made.start).max()),
+            Shape.of(made, weights) if self.may_measure(player) else None,
+        )
+
     def plan(self, budget: Budget, schema: Schema, queries: int, shape: Shape | None) -> Plan:
         """What a run would do; reads no data.
 
@@ -178,11 +231,11 @@ class Tuning:
             budget: what it may cost.
             schema: the declared domain.
             queries: how many are asked.
-            shape: which attributes they name together; None for all k-way marginals.
+            shape: which attributes they name together; None where no table may be measured.
         """
         player = self.chosen_player(schema, queries)
-        if self.may_measure(player):
-            tables = make_tables_plan(budget, shape or Shape.of_all(schema, self.arity(schema)))
+        if shape is not None and self.may_measure(player):
+            tables = make_tables_plan(budget, shape)
             if tables is not None:
                 return Plan.of_tables(tables)
         return make_plan(

@@ -17,7 +17,7 @@ from dualquery.domain.free import Free
 from dualquery.domain.schema import Schema
 from dualquery.engines.engine import Engine
 from dualquery.estimator.run import Run
-from dualquery.estimator.settings import Asked, Mechanism, Tuning, run_parameters
+from dualquery.estimator.settings import Asked, Floats, Mechanism, Tuning, run_parameters
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.loop import play as play_rounds
 from dualquery.game.model_player import ModelPlayer
@@ -62,6 +62,7 @@ class Prepared:
         schema: as resolved against it.
         patterns: those that took column names from its header.
         asked: the queries.
+        weights: how much each of them counts.
         player: who plays.
         schedule: how a model that is fitted to draws is trained.
     """
@@ -70,6 +71,7 @@ class Prepared:
     schema: Schema
     patterns: tuple[str, ...]
     asked: Workload
+    weights: Floats
     player: Player
     schedule: Schedule
 
@@ -121,7 +123,8 @@ def prepare(
     if untouched:
         notice(about_untouched(untouched, len(bound)))
     player = tuning.chosen_player(bound, len(workload))
-    return Prepared(source, bound, patterns, workload, player, Schedule.for_schema(bound))
+    weights = tuning.weights(workload, player)
+    return Prepared(source, bound, patterns, workload, weights, player, Schedule.for_schema(bound))
 
 
 def count(
@@ -138,17 +141,19 @@ def count(
     """
     treatment = OutOfDomain.parse(tuning.out_of_domain)
     asked = job.asked
-    shape = Shape.of(asked) if tuning.may_measure(job.player) else None
+    shape = Shape.of(asked, job.weights) if tuning.may_measure(job.player) else None
     if shape is not None and shape.attributes > WIDEST:
         shape = None
     probed = job.player is Player.MODEL and shape is None
-    actions = with_probes(asked) if probed else Actions.plain(asked)
+    actions = Actions.weighted(asked, job.weights)
+    if probed:
+        actions = with_probes(asked, weights=job.weights)
     counted = engine.count(job.source, actions.queries, treatment)
     plan = tuning.plan(mechanism.budget(counted.rows), job.schema, len(asked), shape)
     if job.player is Player.MODEL and plan.tables is None and not probed:
         # That tables are too noisy showed only with the number of rows. The probes of a game of
         # draws are counted in a second pass.
-        actions = with_probes(asked)
+        actions = with_probes(asked, weights=job.weights)
         counted = engine.count(job.source, actions.queries, treatment)
     for line in weak_promises(
         mechanism.epsilon, mechanism.delta, plan.budget.rows, mechanism.accountant
@@ -189,7 +194,7 @@ def play(
         _, transcript = play_tables(
             query_player,
             lambda marginals: engine.tabulate(job.source, job.schema, marginals, treatment),
-            TablesPlayer(job.asked, plan.tables),
+            TablesPlayer(job.asked, plan.tables, weights=job.weights),
             source,
             journal=run.journal,
             observer=lambda done, total: progress("measuring", done, total),

@@ -25,6 +25,8 @@ from dualquery.privacy.measuring import batch_event
 from dualquery.privacy.purse import COVERED, Purse
 from dualquery.workloads.workload import Workload
 
+Floats = npt.NDArray[np.float64]
+
 FINE = 0.01
 """Tables are affordable if the noise of a cell is at most this share of the records."""
 
@@ -72,6 +74,9 @@ class Step:
     tables: int = 0
     """How many tables are measured, at most."""
     draws: int = 0
+    level: int = 0
+    """Of pairs and triples: how much more, or less, the workload asks about these tables than
+    about most; see `levels_of`."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,8 @@ class TablesPlan:
     @property
     def grouping_noise(self) -> float:
         """The noise of the tables that groups of codes should be seen through."""
-        larger = [s for s in self.steps if s.kind in (Kind.PAIRS, Kind.TRIPLES)]
-        chosen = larger[0] if larger else self.steps[0]
+        kind = next((s.kind for s in self.steps if s.kind is not Kind.ONE_WAY), Kind.ONE_WAY)
+        chosen = max((s for s in self.steps if s.kind is kind), key=lambda step: step.tables)
         return self.purse.deviation(chosen.share, chosen.tables)
 
     @property
@@ -160,10 +165,25 @@ _SETTINGS = ("resolution", "components", "members", "first_steps", "round_steps"
 
 def attribute_sets(workload: Workload, arity: int) -> npt.NDArray[np.int32]:
     """The sets of so many attributes that occur together in a query, in order."""
+    return weighed_sets(workload, arity)[0]
+
+
+def weighed_sets(
+    workload: Workload, arity: int, weights: Floats | None = None
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The sets of so many attributes that occur together in a query, and the level of each.
+
+    Args:
+        workload: the queries.
+        arity: how many attributes a set has.
+        weights: how much each query counts; all of them alike where left out.
+    """
+    weights = np.ones(len(workload)) if weights is None else weights
     attribute = workload.literals.attribute[workload.terms >> 1].astype(np.int64)
     lengths = np.diff(workload.start)
     width = len(workload.schema)
-    found = [np.empty(0, dtype=np.int64)]
+    found: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    counted: list[Floats] = [np.empty(0)]
     for length in np.unique(lengths[lengths >= arity]).tolist():
         chosen = np.flatnonzero(lengths == length)
         sets = np.sort(attribute[workload.start[chosen][:, None] + np.arange(length)], axis=1)
@@ -172,13 +192,33 @@ def attribute_sets(workload: Workload, arity: int) -> npt.NDArray[np.int32]:
             number = np.zeros(len(sets), dtype=np.int64)
             for place in part:
                 number = number * width + sets[:, place]
-            found.append(np.unique(number))
-    number = np.unique(np.concatenate(found))
+            different, which = np.unique(number, return_inverse=True)
+            found.append(different)
+            counted.append(np.bincount(which, weights[chosen], len(different)).astype(np.float64))
+    number, which = np.unique(np.concatenate(found), return_inverse=True)
+    weight = np.bincount(which, np.concatenate(counted), len(number)).astype(np.float64)
     digits = []
     for _ in range(arity):
         number, digit = np.divmod(number, width)
         digits.append(digit)
-    return np.stack(digits[::-1], axis=1).astype(np.int32)
+    return np.stack(digits[::-1], axis=1).astype(np.int32), levels_of(weight, float(weights.min()))
+
+
+def levels_of(weight: Floats, query: float) -> npt.NDArray[np.int64]:
+    """How many powers of √10 a set counts more, or less, than the median; between −4 and 4.
+
+    Sets of one level are measured alike. Ten queries are added to every set, so that the scatter
+    of a few random queries makes no level.
+
+    Args:
+        weight: how much each set counts.
+        query: how much a query counts at least.
+    """
+    if not len(weight):
+        return np.empty(0, dtype=np.int64)
+    median = np.quantile(weight, 0.5, method="lower")
+    ratio = (weight + 10.0 * query) / (median + 10.0 * query)
+    return np.clip(np.rint(2.0 * np.log10(ratio)), -4, 4).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -191,6 +231,8 @@ class Shape:
         pairs: how many pairs of attributes occur together in a query.
         triples: how many triples do; 0 where there are too many to be listed.
         parities: whether any query is a parity, which no table answers.
+        pair_levels: how many pairs have each level; see `levels_of`.
+        triple_levels: how many triples have.
     """
 
     attributes: int
@@ -198,16 +240,27 @@ class Shape:
     pairs: int
     triples: int
     parities: bool = False
+    pair_levels: tuple[tuple[int, int], ...] = ()
+    triple_levels: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(cls, workload: Workload) -> Shape:
+    def of(cls, workload: Workload, weights: Floats | None = None) -> Shape:
+        """The shape of a workload; `weights` says how much each query counts."""
         used = np.unique(workload.literals.attribute[workload.terms >> 1])
         codes = int(workload.schema.sizes[used].sum())
         if len(used) > WIDEST:
             return cls(len(used), codes, 0, 0, workload.has_parities)
-        pairs = len(attribute_sets(workload, 2))
-        triples = len(attribute_sets(workload, 3)) if pairs <= MOST_SETS else 0
-        return cls(len(used), codes, pairs, triples, workload.has_parities)
+        _, pairs = weighed_sets(workload, 2, weights)
+        triples = weighed_sets(workload, 3, weights)[1] if len(pairs) <= MOST_SETS else pairs[:0]
+        return cls(
+            len(used),
+            codes,
+            len(pairs),
+            len(triples),
+            workload.has_parities,
+            _tally(pairs),
+            _tally(triples),
+        )
 
     @classmethod
     def of_all(cls, schema: Schema, k: int) -> Shape:
@@ -216,6 +269,12 @@ class Shape:
         pairs = math.comb(d, 2) if k >= 2 else 0
         triples = math.comb(d, 3) if k >= 3 and pairs <= MOST_SETS else 0
         return cls(d, int(schema.sizes.sum()), pairs, triples)
+
+
+def _tally(levels: npt.NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+    """How many sets have each level, the highest level first."""
+    found, counts = np.unique(levels, return_counts=True)
+    return tuple(zip(found[::-1].tolist(), counts[::-1].tolist(), strict=True))
 
 
 def make_tables_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
@@ -265,15 +324,32 @@ def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...] | 
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
         return (
             Step(Kind.ONE_WAY, 0.05, shape.attributes),
-            Step(Kind.PAIRS, 0.15, shape.pairs),
-            Step(Kind.TRIPLES, 0.6, shape.triples),
+            *_levelled(Kind.PAIRS, 0.15, shape.pairs, shape.pair_levels),
+            *_levelled(Kind.TRIPLES, 0.6, shape.triples, shape.triple_levels),
             *_rounds(0.05, 0.15, draws),
         )
     return (
         Step(Kind.ONE_WAY, 0.1, shape.attributes),
-        Step(Kind.PAIRS, 0.6, shape.pairs),
+        *_levelled(Kind.PAIRS, 0.6, shape.pairs, shape.pair_levels),
         *_rounds(0.1, 0.2, draws),
     )
+
+
+def _levelled(
+    kind: Kind, share: float, tables: int, levels: tuple[tuple[int, int], ...]
+) -> list[Step]:
+    """One step per level of the tables.
+
+    A sum Σ wσ under a fixed Σ 1/σ² is least if 1/σ² is proportional to w^{2/3}: a table that
+    counts ten times as much gets 4.6 times the precision.
+    """
+    if not levels:
+        return [Step(kind, share, tables)]
+    parts = [count * 10.0 ** (level / 3.0) for level, count in levels]
+    return [
+        Step(kind, share * part / sum(parts), count, level=level)
+        for part, (level, count) in zip(parts, levels, strict=True)
+    ]
 
 
 def _rounds(drawn: float, named: float, draws: int) -> list[Step]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dualquery.domain.free import Free
 from dualquery.game.moves import Move, TablesMove, expect
-from dualquery.game.tables_plan import Kind, Step, TablesPlan, attribute_sets
+from dualquery.game.tables_plan import Kind, Step, TablesPlan, weighed_sets
 from dualquery.game.transcript import Released, Transcript
 from dualquery.model.ensemble import climbed, published
 from dualquery.model.grouping import (
@@ -73,13 +73,29 @@ class TablesPlayer:
     What it computes is a function of draws, measurements and public settings.
     """
 
-    def __init__(self, workload: Workload, plan: TablesPlan, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        plan: TablesPlan,
+        *,
+        weights: Floats | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Make a player.
+
+        Args:
+            workload: the asked queries.
+            plan: the steps.
+            weights: how much each query counts when tables are measured; all alike if left out.
+            seed: of the fits' starts, which is public.
+        """
         self.workload = workload
         self.plan = plan
+        self.weights = weights
         self.seed = seed
         # The stack of the last one-way tables: a memory of what could be computed again.
         self._stacks: tuple[Measurement, Stack, Floats] | None = None
-        self._listed: dict[Kind, npt.NDArray[np.int32]] = {}
+        self._listed: dict[Kind, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]] = {}
 
     @cached_property
     def used(self) -> npt.NDArray[np.int32]:
@@ -100,7 +116,9 @@ class TablesPlayer:
             widest = max(len(one) for one in known.named)
             chosen = [one for one in known.named if len(one) == widest]
             return Marginals(groups, np.array(chosen, dtype=np.int32))
-        return Marginals(groups, self._sets(step.kind))
+        sets, levels = self._sets(step.kind)
+        # A plan made from a shape without levels measures all sets in one step.
+        return Marginals(groups, sets if step.tables == len(sets) else sets[levels == step.level])
 
     def answers(self, known: Known) -> Floats:
         """What the average of the fits answers to each query."""
@@ -223,13 +241,15 @@ class TablesPlayer:
         cells = 0.0
         for step in self.plan.steps:
             if step.kind in (Kind.PAIRS, Kind.TRIPLES):
-                cells += every[self._sets(step.kind)].prod(axis=1).sum()
+                sets, levels = self._sets(step.kind)
+                cells += every[sets[levels == step.level]].prod(axis=1).sum()
         return int(cells)
 
-    def _sets(self, kind: Kind) -> npt.NDArray[np.int32]:
-        """The pairs or triples of attributes that are asked about together."""
+    def _sets(self, kind: Kind) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The pairs or triples of attributes that are asked about together, and their levels."""
         if kind not in self._listed:
-            self._listed[kind] = attribute_sets(self.workload, 2 if kind is Kind.PAIRS else 3)
+            arity = 2 if kind is Kind.PAIRS else 3
+            self._listed[kind] = weighed_sets(self.workload, arity, self.weights)
         return self._listed[kind]
 
     def _members(self, known: Known) -> tuple[Parameters, ...]:

@@ -31,6 +31,11 @@ class Actions:
         """The asked queries alone, with equal prior weights."""
         return cls(workload, len(workload), np.zeros(len(workload)))
 
+    @classmethod
+    def weighted(cls, workload: Workload, weights: npt.NDArray[np.float64]) -> Actions:
+        """The asked queries alone, each with a weight of its own."""
+        return cls(workload, len(workload), np.log(weights / weights.max()))
+
     def __len__(self) -> int:
         return len(self.queries)
 

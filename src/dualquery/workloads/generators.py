@@ -123,6 +123,80 @@ def all_marginals(schema: Schema, k: int, limit: int = 20_000_000) -> Workload:
     return Workload.conjunctions(schema, literals, np.concatenate(blocks))
 
 
+MOST_CELLS = 2_000_000
+"""Queries that whole marginals make at most. Marginals beyond an equal part of it stand in the
+workload with a random part of their cells."""
+
+
+def whole_marginals(
+    schema: Schema, arities: Sequence[int], most: int = MOST_CELLS, seed: int = 0
+) -> Workload:
+    """The cells of all marginals of so many attributes.
+
+    Up to `most` cells are asked. Beyond that the largest marginals stand there with a random part
+    of their cells, chosen by a public seed; no marginal is left out.
+
+    Args:
+        schema: the attributes.
+        arities: how many attributes the marginals have, such as 1 and 2.
+        most: the most queries.
+        seed: of the random part.
+    """
+    sizes = schema.sizes.astype(np.float64)
+    for k in arities:
+        check_k(schema, k, "marginals")
+    tables = sum(comb(len(schema), k) for k in arities)
+    if tables > most:
+        raise ParameterError(
+            f"marginals = {','.join(map(str, arities))} of {len(schema)} attributes are {tables} "
+            f"tables; expected at most {most}, or random queries (queries, k)"
+        )
+    sets = [
+        np.array(list(combinations(range(len(schema)), k)), dtype=np.int64) for k in sorted(arities)
+    ]
+    cells = np.concatenate([sizes[one].prod(axis=1) for one in sets])
+    cap = _largest_cap(cells, most)
+    literals, first = every_code(schema, range(len(schema))), offsets(schema.sizes)
+    generator = np.random.default_rng(seed)
+    parts = []
+    for one in sets:
+        shapes = schema.sizes[one].astype(np.int64)
+        terms = []
+        for chosen, shape in zip(one, shapes, strict=True):
+            if np.prod(shape.astype(float)) <= cap:
+                found = np.indices(tuple(shape.tolist())).reshape(len(shape), -1).T
+            else:
+                found = np.unique(generator.integers(0, shape, (cap, len(shape))), axis=0)
+            terms.append(2 * (first[chosen] + found))
+        parts.append(Workload.conjunctions(schema, literals, np.concatenate(terms)))
+    return _joined(parts)
+
+
+def _largest_cap(cells: npt.NDArray[np.float64], most: int) -> int:
+    """The largest number c for which the sizes, cut at c, add up to at most `most`."""
+    low, high = 1, max(1, most)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if np.minimum(cells, middle).sum() <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _joined(parts: Sequence[Workload]) -> Workload:
+    """Workloads over the same literals, one after the other."""
+    ends = np.cumsum([0, *(part.start[-1] for part in parts)])
+    starts = [part.start[:-1] + end for part, end in zip(parts, ends, strict=False)]
+    return Workload(
+        parts[0].schema,
+        parts[0].literals,
+        np.concatenate([*starts, ends[-1:]]),
+        np.concatenate([part.terms for part in parts]),
+        np.concatenate([part.is_parity for part in parts]),
+    )
+
+
 def every_code(schema: Schema, attributes: Iterable[int]) -> Literals:
     """A literal for every code of some attributes, attribute by attribute."""
     chosen = np.fromiter(attributes, dtype=np.int64)
@@ -222,8 +296,8 @@ def read_workload(path: str | Path, schema: Schema) -> Workload:
     return Workload.of(queries, schema)
 
 
-def check_k(schema: Schema, k: int) -> int:
+def check_k(schema: Schema, k: int, name: str = "k") -> int:
     """The number k of attributes per query, if the schema has that many."""
     if not 1 <= k <= len(schema):
-        raise refusal("k", k, f"1 to {len(schema)}, the number of attributes")
+        raise refusal(name, k, f"1 to {len(schema)}, the number of attributes")
     return k

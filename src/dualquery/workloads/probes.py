@@ -28,18 +28,29 @@ ONE_WAY, TWO_WAY = 0.1, 0.5
 """The shares of the prior weight that the probes have; the asked queries have the rest."""
 
 
-def with_probes(workload: Workload, seed: int = 0) -> Actions:
-    """The asked queries and the probes that fit them."""
+def with_probes(
+    workload: Workload, seed: int = 0, weights: npt.NDArray[np.float64] | None = None
+) -> Actions:
+    """The asked queries and the probes that fit them.
+
+    Args:
+        workload: the asked queries.
+        seed: of the choice of probes, which is public.
+        weights: how much each query counts; all of them alike where left out.
+    """
     generator = np.random.default_rng([seed, 99])
+    weights = np.ones(len(workload)) if weights is None else weights
     used = np.bincount(
-        workload.literals.attribute[workload.terms >> 1], minlength=len(workload.schema)
+        workload.literals.attribute[workload.terms >> 1],
+        np.repeat(weights, np.diff(workload.start)),
+        len(workload.schema),
     )
     halves = _half_sets(workload, np.flatnonzero(used), generator)
     every = 2 * np.arange(len(halves.literals))[:, None]
     one_way = Workload.conjunctions(workload.schema, halves.literals, every)
     one_prior = (used / used.sum() / np.maximum(halves.count, 1))[halves.literals.attribute]
     two_way = _two_way(workload, halves, generator)
-    parts, priors = [workload, one_way], [np.full(len(workload), 1.0 / len(workload)), one_prior]
+    parts, priors = [workload, one_way], [weights / weights.sum(), one_prior]
     masses = [1.0 - ONE_WAY, ONE_WAY]
     if two_way is not None:
         parts.append(two_way)
