@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dualquery.privacy.ledger import BudgetExceededError, LedgerError
     from dualquery.privacy.statement import PrivacyStatement
     from dualquery.release.release import Release, load
+    from dualquery.rows.checking import Check, check
     from dualquery.rows.drafting import draft_schema
     from dualquery.workloads.generators import (
         all_marginals,
@@ -86,6 +87,7 @@ _HOMES = {
     "dualquery.privacy.ledger": ("BudgetExceededError", "LedgerError"),
     "dualquery.privacy.statement": ("PrivacyStatement",),
     "dualquery.release.release": ("Release", "load"),
+    "dualquery.rows.checking": ("Check", "check"),
     "dualquery.rows.drafting": ("draft_schema",),
     "dualquery.workloads.generators": (
         "all_marginals",
@@ -114,6 +116,7 @@ __all__ = [
     "Accountant",
     "Attribute",
     "BudgetExceededError",
+    "Check",
     "DualQuery",
     "DualQueryError",
     "EngineError",
@@ -139,6 +142,7 @@ __all__ = [
     "Workload",
     "__version__",
     "all_marginals",
+    "check",
     "draft_schema",
     "epsilon_by_accountant",
     "evaluate",

@@ -23,6 +23,7 @@ _CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
 def application() -> typer.Typer:
     """All commands. Their modules import the package's heavy parts only when they run."""
     from dualquery.cli.answer import answer
+    from dualquery.cli.check import check
     from dualquery.cli.compare import compare
     from dualquery.cli.demo import demo
     from dualquery.cli.evaluate import evaluate
@@ -45,6 +46,7 @@ def application() -> typer.Typer:
     for command in (
         demo,
         schema,
+        check,
         plan,
         release,
         refit,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
 from dualquery.base.ragged import offsets
+from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain.types import (
     Key,
@@ -24,6 +25,7 @@ from dualquery.domain.types import (
     loose_text,
     number_of,
     spelled,
+    text_of,
     type_of,
 )
 
@@ -54,6 +56,7 @@ class Attribute:
         type: what a cell is. Left out, it follows from how values or edges are written. The edges
             of dates and times are numbers here: days since 1970-01-01, seconds since then, or
             seconds since midnight; their values are text.
+        missing_words: cells that stand for a missing one, such as "NA" or "-9", as text.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Attribute:
     ordered: bool = False
     sub_bins: int = 0
     type: Type = Type.TEXT
+    missing_words: tuple[str, ...] = ()
 
     @classmethod
     def categorical(
@@ -298,7 +302,7 @@ class Attribute:
         if self.sub_bins:
             entry["sub_bins"] = self.sub_bins
         if self.missing:
-            entry["missing"] = True
+            entry["missing"] = list(self.missing_words) or True
         if self.default:
             entry["default"] = self._default_cell()
         return entry
@@ -322,15 +326,29 @@ class Attribute:
                 f"attribute {name!r}: unknown key {min(unknown)!r}; expected "
                 f"{', '.join(_KEYS[:-1])} or {_KEYS[-1]}"
             )
+        words = _missing_words(name, entry.get("missing", False))
+        made = cls._from_entry(name, entry, bool(words) or entry.get("missing", False))
+        return made.missing_as(*words) if words else made
+
+    def missing_as(self, *words: str | float) -> Self:
+        """The same attribute, with cells that stand for a missing one, such as "NA" or -9."""
+        read = _missing_words(self.name, list(words))
+        for word in read:
+            if self.values and self.code_of_value(word) is not None:
+                raise SchemaError(
+                    f"attribute {self.name!r}: {word!r} is one of its values and cannot stand for "
+                    "a missing cell; remove it from missing, or from values"
+                )
+        return replace(self, missing=True, missing_words=read)
+
+    @classmethod
+    def _from_entry(cls, name: str, entry: Document, missing: bool) -> Self:
         kinds = [kind for kind in ("values", "edges", "binary") if entry.get(kind)]
         if len(kinds) != 1:
             found = " and ".join(kinds) or "none of them"
             raise SchemaError(
                 f"attribute {name!r}: expected one of values, edges or binary = true, found {found}"
             )
-        missing = entry.get("missing", False)
-        if not isinstance(missing, bool):
-            raise SchemaError(f"attribute {name!r}: missing = {missing!r}; expected true or false")
         default, cell_type = entry.get("default"), entry.get("type")
         kind = kinds[0]
         if kind != "edges" and "sub_bins" in entry:
@@ -367,6 +385,22 @@ def _plain(value: object) -> object:
         unit = np.datetime_data(value.dtype)[0]
         return value.astype("datetime64[D]" if unit == "D" else "datetime64[us]").item()
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _missing_words(name: str, declared: object) -> tuple[str, ...]:
+    """The cells that `missing` lists; none if it is true or false."""
+    if isinstance(declared, bool):
+        return ()
+    if not isinstance(declared, list | tuple) or not all(
+        isinstance(word, str | int | float) and not isinstance(word, bool) for word in declared
+    ):
+        raise SchemaError(
+            f"attribute {name!r}: missing = {declared!r}; expected true, false, or a list of the "
+            'cells that stand for a missing one, such as ["NA", -9]'
+        )
+    if not declared:
+        raise SchemaError(f"attribute {name!r}: missing = []; expected true, or cells in the list")
+    return tuple(text_of(word).strip() for word in declared)
 
 
 def _type(name: str, text: str) -> Type:
@@ -501,8 +535,5 @@ class Attributes:
         try:
             return self.index[name]
         except KeyError:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, self.names[:5000], n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(name, self.names[:5000])
             raise SchemaError(f"the schema has no attribute {name!r}{hint}") from None

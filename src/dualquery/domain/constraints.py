@@ -88,13 +88,17 @@ class Constraints:
 
     def holds(self, records: Records) -> npt.NDArray[np.bool_]:
         """Per record, whether it obeys every rule."""
-        obeyed = np.ones(len(records), dtype=bool)
-        for clause in self._clauses:
+        return np.asarray(~self.broken(records).any(axis=1))
+
+    def broken(self, records: Records) -> npt.NDArray[np.bool_]:
+        """Per record and rule, whether the record breaks the rule."""
+        broken = np.zeros((len(records), len(self.entries)), dtype=bool)
+        for clause, rule in zip(self._clauses, self.rule, strict=True):
             violated = np.ones(len(records), dtype=bool)
             for attribute, allowed in clause:
                 violated &= allowed[records[:, attribute]]
-            obeyed &= ~violated
-        return obeyed
+            broken[:, rule] |= violated
+        return broken
 
     def repair(
         self, records: Records, generator: np.random.Generator | None = None

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Attribute, Attributes
 from dualquery.domain.constraints import Constraints
@@ -64,9 +65,8 @@ class Schema(Attributes):
         if len(present) != len(header):
             repeated = next(name for name in header if header.count(name) > 1)
             raise SchemaError(f"the table has two columns named {repeated!r}")
-        for name in self.names:
-            if name not in present:
-                raise SchemaError(f"the table has no column {name!r}, which the schema declares")
+        for name in self.absent(header):
+            raise SchemaError(self.absence(name, header))
         matched = tuple(
             Attribute.binary(name)
             for name in header
@@ -77,6 +77,16 @@ class Schema(Attributes):
                 f"no column of the table matches binary_columns pattern {self.patterns[0]!r}"
             )
         return Schema((*self.attributes, *matched), rules=self.rules, draft=self.draft)
+
+    def absent(self, header: Iterable[str]) -> list[str]:
+        """The declared columns that a table with this header does not have."""
+        present = set(header)
+        return [name for name in self.names if name not in present]
+
+    def absence(self, name: str, header: Iterable[str]) -> str:
+        """What is said about a declared column that a table does not have."""
+        hint = did_you_mean(name, [one for one in header if one not in self.index])
+        return f"the table has no column {name!r}, which the schema declares{hint}"
 
     def reviewed(self) -> Schema:
         """The same schema, no longer a draft: the curator has checked every domain in it."""

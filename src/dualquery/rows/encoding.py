@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
@@ -13,13 +15,12 @@ import pyarrow.compute as pc
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import TableError, first_line
+from dualquery.base.similar import brief
 from dualquery.domain.attributes import Attribute
-from dualquery.domain.types import DAY, Key, Type, key_of, loose_text, number_of, spelled
+from dualquery.domain.types import DAY, Key, Type, key_of, loose_text, number_of, text_of
+from dualquery.rows.refusals import MISSING_CELL, NO_BUCKET, OUTSIDE, UNFIT, refusal_text
 
 Codes = npt.NDArray[np.int32]
-
-OUTSIDE, MISSING_CELL, NO_NUMBER = -1, -2, -3
-"""Marks in place of a code for a cell that is refused, and why."""
 
 
 class OutOfDomain(StrEnum):
@@ -46,8 +47,35 @@ def encode_column(
     `out_of_domain` says otherwise: clamped (a number goes to the nearest bin, another value to the
     declared default), or counted as missing.
     """
+    judged = judge_column(column, attribute, out_of_domain)
+    if judged.codes.size and judged.codes.min() < 0:
+        first = int(np.argmin(judged.codes))
+        mark = int(judged.codes[first])
+        raise TableError(refusal_text(mark, judged.cell(first), attribute))
+    return judged.codes
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One column, judged by its attribute.
+
+    Attributes:
+        codes: per row, its code; a negative one marks a cell that is refused (`rows.refusals`).
+        cell: the cell of a row, as it was read.
+    """
+
+    codes: Codes
+    cell: Callable[[int], object]
+
+
+def judge_column(
+    column: pa.Array | pa.ChunkedArray,
+    attribute: Attribute,
+    out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
+) -> Judged:
+    """The code of every cell of one column, or a mark; `encode_column` refuses what is marked."""
     try:
-        return _encode(plain_column(column, attribute.name), attribute, out_of_domain)
+        return _judge(plain_column(column, attribute.name), attribute, out_of_domain)
     except (pa.ArrowException, OverflowError, ValueError) as error:
         if isinstance(error, TableError):
             raise
@@ -85,21 +113,22 @@ def unreadable(name: str, kind: pa.DataType, error: Exception) -> TableError:
 
 
 def _kind(kind: pa.DataType) -> str:
-    return _brief(str(kind))
+    return brief(str(kind))
 
 
-def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
+def _judge(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -> Judged:
     if attribute.is_numeric:
-        numbers = _as_numbers(column, attribute.type)
+        numbers = _as_numbers(column, attribute)
         if numbers is not None:
-            return _encode_numbers(numbers, attribute, out_of_domain)
+            binned = _encode_numbers(numbers, attribute, out_of_domain)
+            return Judged(binned, lambda row: numbers[row].item())
     if attribute.is_binary and not column.null_count and _is_whole(column.type):
         flags: Codes = column.cast(pa.int32()).to_numpy(zero_copy_only=False)
         if not flags.size or (flags.min() >= 0 and flags.max() <= 1):
-            return flags
+            return Judged(flags, lambda row: int(flags[row]))
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    cells = column.dictionary.to_pylist()
+    cells = [_unless_word(cell, attribute) for cell in column.dictionary.to_pylist()]
     if attribute.is_numeric:
         codes = _encode_words(cells, attribute, out_of_domain)
     else:
@@ -109,41 +138,31 @@ def _encode(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) 
         )
     # A dictionary may list values that no cell uses; only values in use can be refused.
     indices = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-    null = len(codes)
     lookup = np.append(codes, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
-    result = lookup[np.where(indices < 0, null, indices)]
-    if result.size and result.min() < 0:
-        first = int(np.argmin(result))
-        if result[first] == MISSING_CELL:
-            raise _refusal(None, attribute)
-        cell = cells[indices[first]]
-        raise (
-            _not_a_number(cell, attribute)
-            if result[first] == NO_NUMBER
-            else _refusal(cell, attribute)
-        )
-    return result
+    places = np.where(indices < 0, len(codes), indices)
+    return Judged(lookup[places], lambda row: [*cells, None][places[row]])
 
 
-def _as_numbers(column: pa.Array, kind: Type) -> npt.NDArray[np.float64] | None:
+def _unless_word(cell: object, attribute: Attribute) -> object:
+    """The cell; None if it is a word that stands for a missing one."""
+    words = attribute.missing_words
+    return None if words and cell is not None and text_of(cell).strip() in words else cell
+
+
+def _as_numbers(column: pa.Array, attribute: Attribute) -> npt.NDArray[np.float64] | None:
     """The numbers that stand for the cells, NaN where one is missing.
 
     None if the cells have to be read one by one.
     """
-    held = column.type
+    held, kind, words = column.type, attribute.type, attribute.missing_words
     if pa.types.is_dictionary(held):
         return None
     if not kind.is_temporal:
-        if pa.types.is_string(held) or pa.types.is_large_string(held):
-            try:
-                numbers = pc.utf8_trim_whitespace(column).cast(pa.float64())
-            except pa.ArrowInvalid:  # some cell is no number: the slow way says which
-                return None
-            if pc.any(pc.is_nan(numbers)).as_py():
-                return None  # a cell says nan, which is text
-            return _floats(numbers)
-        # Not `safe`: whole numbers beyond 2^53 are rounded, which matters only next to an edge.
-        return _floats(column.cast(pa.float64(), safe=False)) if _is_number(held) else None
+        numbers = _plain_numbers(column, words)
+        meant = [n for n in (number_of(kind, word) for word in words) if n is not None]
+        if numbers is not None and meant:
+            numbers = np.where(np.isin(numbers, meant), np.nan, numbers)
+        return numbers
     if kind is Type.TIME:
         return _counted(column, _PER_SECOND[held.unit]) if pa.types.is_time(held) else None
     seconds_per_unit = 1 if kind is Type.TIMESTAMP else DAY
@@ -155,6 +174,25 @@ def _as_numbers(column: pa.Array, kind: Type) -> npt.NDArray[np.float64] | None:
         days = column.cast(pa.date32()).cast(pa.int32())
         return _floats(days.cast(pa.float64())) * (DAY // seconds_per_unit)
     return None
+
+
+def _plain_numbers(column: pa.Array, words: tuple[str, ...]) -> npt.NDArray[np.float64] | None:
+    """The numbers of a column of numbers, or of text that Arrow reads as numbers."""
+    if _is_number(column.type):
+        # Not `safe`: whole numbers beyond 2^53 are rounded, which matters only next to an edge.
+        return _floats(column.cast(pa.float64(), safe=False))
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return None
+    text = pc.utf8_trim_whitespace(column)
+    if words:
+        said = pc.is_in(text, value_set=pa.array(words, text.type))
+        text = pc.if_else(said, pa.scalar(None, text.type), text)
+    try:
+        numbers = text.cast(pa.float64())
+    except pa.ArrowInvalid:  # some cell is no number: the slow way says which
+        return None
+    # A cell that says nan is text, which Arrow takes for a number.
+    return None if pc.any(pc.is_nan(numbers)).as_py() else _floats(numbers)
 
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -177,22 +215,19 @@ def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
 def _encode_words(cells: list[object], attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
     """Bins of numbers that Arrow does not hold as numbers, such as text."""
     numbers = np.array([_to_number(cell, attribute.type) for cell in cells], dtype=float)
-    codes = _encode_numbers(numbers, attribute, out_of_domain, lenient=True)
+    codes = _encode_numbers(numbers, attribute, out_of_domain)
     for place in np.flatnonzero(np.isnan(numbers)):
         if not _is_missing(cells[place]):
             codes[place] = (
-                _require_missing(attribute) if out_of_domain is OutOfDomain.MISSING else NO_NUMBER
+                _missing_or(attribute, NO_BUCKET) if out_of_domain is OutOfDomain.MISSING else UNFIT
             )
     return codes
 
 
 def _encode_numbers(
-    numbers: npt.NDArray[np.float64],
-    attribute: Attribute,
-    out_of_domain: OutOfDomain,
-    lenient: bool = False,
+    numbers: npt.NDArray[np.float64], attribute: Attribute, out_of_domain: OutOfDomain
 ) -> Codes:
-    """Bins of numbers; NaN is a missing cell. `lenient` marks refusals instead of raising them."""
+    """Bins of numbers; NaN is a missing cell."""
     edges = np.asarray(attribute.edges, dtype=float)
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
     np.clip(codes, 0, attribute.proper_size - 1, out=codes)
@@ -201,11 +236,8 @@ def _encode_numbers(
     codes[missing] = _missing_or(attribute, MISSING_CELL)
     if outside.any() and out_of_domain is not OutOfDomain.CLAMP:
         codes[outside] = (
-            _require_missing(attribute) if out_of_domain is OutOfDomain.MISSING else OUTSIDE
+            _missing_or(attribute, NO_BUCKET) if out_of_domain is OutOfDomain.MISSING else OUTSIDE
         )
-    if not lenient and codes.size and codes.min() < 0:
-        first = int(np.argmin(codes))
-        raise _refusal(None if missing[first] else numbers[first].item(), attribute)
     return codes
 
 
@@ -223,7 +255,7 @@ def _code_of(
     if out_of_domain is OutOfDomain.CLAMP:
         return attribute.default
     if out_of_domain is OutOfDomain.MISSING:
-        return _require_missing(attribute)
+        return _missing_or(attribute, NO_BUCKET)
     return OUTSIDE
 
 
@@ -261,41 +293,3 @@ def _to_number(cell: object, kind: Type) -> float:
 
 def _missing_or(attribute: Attribute, otherwise: int) -> int:
     return otherwise if attribute.missing_code is None else attribute.missing_code
-
-
-def _require_missing(attribute: Attribute) -> int:
-    if attribute.missing_code is None:
-        raise TableError(
-            f"column {attribute.name!r}: a cell is outside the domain and the attribute has no "
-            "missing bucket; declare missing = true"
-        )
-    return attribute.missing_code
-
-
-def _refusal(cell: object, attribute: Attribute) -> TableError:
-    if cell is None:
-        return TableError(
-            f"column {attribute.name!r}: a cell is missing and the attribute has no missing "
-            "bucket; declare missing = true"
-        )
-    if attribute.type.is_temporal and isinstance(cell, float):
-        shown = spelled(attribute.type, cell)
-    else:
-        shown = _brief(repr(cell))
-    return TableError(
-        f"column {attribute.name!r}: {shown} is outside its declared domain "
-        f"({attribute.describe()})"
-    )
-
-
-def _not_a_number(cell: object, attribute: Attribute) -> TableError:
-    kind = attribute.type
-    example = f", such as {kind.example}" if kind.example else ""
-    return TableError(
-        f"column {attribute.name!r}: {_brief(repr(cell))} is not {kind.noun}; "
-        f"expected {attribute.describe()}{example}"
-    )
-
-
-def _brief(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,44 @@
+"""`dualquery check`: everything that a release would refuse, all at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from dualquery.cli import options
+
+
+def check(
+    table: options.TablePath,
+    schema: options.SchemaFile,
+    out_of_domain: Annotated[
+        str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
+    ] = "refuse",
+    long: options.Long = None,
+    item_prefix: options.ItemPrefix = "",
+    records: options.LongRecords = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say everything that a release would refuse. FOR THE CURATOR'S EYES: it shows private cells.
+
+    The exit code is 0 if a release would take the table, and 1 if it would refuse it.
+    """
+    from dualquery.domain.schema import Schema
+    from dualquery.rows.checking import check as check_table
+
+    declared = Schema.load(schema)
+    source = options.table_source(table, long, item_prefix, records)
+    found = check_table(source, declared, out_of_domain=out_of_domain)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        typer.echo(found.text())
+        if declared.draft:
+            typer.echo(
+                "note: the schema says draft = true; a release takes it when you have reviewed it "
+                "and removed that line"
+            )
+    if not found.ok:
+        raise typer.Exit(1)

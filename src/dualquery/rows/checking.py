@@ -1,0 +1,270 @@
+"""Everything that a release would refuse, all at once. Private side: for the curator's eyes only.
+
+A release stops at the first cell that the schema does not allow. Whoever has forty columns does not
+want to learn about them one by one. So this reads the whole table, judges every cell with the code
+that a release uses, and says what the release would say, with counts and examples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dualquery.base.errors import DualQueryError, TableError
+from dualquery.base.stored import Json
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.domain.types import Type
+from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.encoding import OutOfDomain, judge_column
+from dualquery.rows.opening import open_table
+from dualquery.rows.refusals import MISSING_CELL, refusal_text, shown, suggestion
+from dualquery.rows.table import Table
+
+MOST_EXAMPLES = 3
+"""How many refused cells of a column are shown, the most frequent ones."""
+
+MOST_KEPT = 10_000
+"""How many different refused cells of a column are told apart."""
+
+EYES_ONLY = (
+    "for the curator's eyes only: counts and cells below were read off the private table, "
+    "do not publish them"
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that a release would refuse.
+
+    Attributes:
+        column: the column it is about; empty if it is about the table or the schema.
+        text: what the release says.
+        count: how many cells are refused for this reason; 0 if it is not about cells.
+        examples: some of these cells, the most frequent ones first.
+    """
+
+    column: str
+    text: str
+    count: int = 0
+    examples: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """The problem in one line."""
+        if not self.count:
+            return self.text
+        told = f"{self.count:,} cell{'s' if self.count > 1 else ''}"
+        others = self.examples[1:]
+        return f"{self.text} [{told}{'; also ' + ', '.join(others) if others else ''}]"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a release would refuse about a table, and what its curator may want to know.
+
+    Attributes:
+        rows: how many rows were read; 0 if none could be.
+        problems: what a release would refuse.
+        notes: what it would take, but perhaps was not meant.
+    """
+
+    rows: int
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether a release would take the table."""
+        return not self.problems
+
+    def text(self) -> str:
+        """Everything, line by line, marked as private."""
+        if self.ok:
+            result = f"{self.rows:,} rows fit the schema"
+        else:
+            count = len(self.problems)
+            result = f"{count} problem{'s' if count > 1 else ''}: a release would refuse the table"
+        lines = [EYES_ONLY, *(f"problem: {problem.line()}" for problem in self.problems)]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes), result])
+
+    def to_dict(self) -> Json:
+        """The check as plain data."""
+        return {
+            "private": EYES_ONLY,
+            "ok": self.ok,
+            "rows": self.rows,
+            "problems": [
+                {"column": p.column, "text": p.text, "count": p.count, "examples": [*p.examples]}
+                for p in self.problems
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def check(table: object, schema: Schema, *, out_of_domain: str = "refuse") -> Check:
+    """Compare a table with a schema, and say everything that a release would refuse.
+
+    NOT PRIVATE: the result holds counts and cells of the table, so that its curator can mend the
+    table or the schema. Nothing of it is stored.
+
+    Args:
+        table: whatever `DualQuery.fit` takes.
+        schema: the declared domain of every column to be used.
+        out_of_domain: what a release would do with cells outside their domain: refuse, clamp or
+            missing.
+    """
+    treatment = OutOfDomain.parse(out_of_domain)
+    try:
+        opened = open_table(table)
+    except DualQueryError as error:
+        return Check(0, (Problem("", str(error)),))
+    if isinstance(opened, ArrowTable):
+        return _check_columns(opened, schema, treatment)
+    return _check_ones(opened, schema, treatment)
+
+
+def _check_ones(table: Table, schema: Schema, treatment: OutOfDomain) -> Check:
+    """A 0/1 table that has no columns to judge one by one: its first problem is the only one."""
+    rows = 0
+    try:
+        bound = table.bind(schema)
+        for block in table.blocks(bound, range(len(bound)), treatment):
+            rows = block.rows
+    except DualQueryError as error:
+        return Check(0, (Problem("", str(error)),))
+    return Check(rows, ())
+
+
+def _check_columns(table: ArrowTable, schema: Schema, treatment: OutOfDomain) -> Check:
+    problems = []
+    repeated = sorted({name for name in table.header if table.header.count(name) > 1})
+    for name in repeated:
+        problems.append(Problem(name, f"the table has two columns named {name!r}"))
+    for name in schema.absent(table.header):
+        problems.append(Problem(name, schema.absence(name, table.header)))
+    if repeated:
+        return Check(0, tuple(problems))
+    present = set(table.header)
+    held = Schema(tuple(a for a in schema.attributes if a.name in present), schema.patterns)
+    try:
+        bound = held.resolve(table.header)
+    except DualQueryError as error:
+        return Check(0, (*problems, Problem("", str(error))))
+    rows, columns = _read(table, bound, treatment)
+    for found in columns:
+        problems.extend(found.problems())
+    notes = [note for found in columns for note in found.notes()]
+    if not rows:
+        problems.append(Problem("", "the table has no rows"))
+    unused = [name for name in table.header if name not in bound.index]
+    if unused:
+        named = ", ".join(repr(name) for name in unused[:6])
+        more = f" and {len(unused) - 6} more" if len(unused) > 6 else ""
+        notes.append(f"the schema does not declare {named}{more}: left out of the release")
+    return Check(rows, tuple(problems), (*notes, *_broken_rules(table, schema, treatment)))
+
+
+@dataclass
+class _Column:
+    """What was found in one column so far."""
+
+    attribute: Attribute
+    refused: Counter[tuple[int, str]] = field(default_factory=Counter)
+    texts: dict[tuple[int, str], str] = field(default_factory=dict)
+    hints: dict[tuple[int, str], str] = field(default_factory=dict)
+    unreadable: str = ""
+    fractions: int = 0
+
+    def read(self, cells: pa.ChunkedArray, treatment: OutOfDomain) -> None:
+        try:
+            judged = judge_column(cells, self.attribute, treatment)
+        except TableError as error:
+            self.unreadable = self.unreadable or str(error)
+            return
+        for row in np.flatnonzero(judged.codes < 0):
+            mark, cell = int(judged.codes[row]), judged.cell(int(row))
+            key = (mark, "" if mark == MISSING_CELL else shown(cell, self.attribute))
+            if key in self.refused or len(self.refused) < MOST_KEPT:
+                if key not in self.texts:
+                    self.texts[key] = refusal_text(mark, cell, self.attribute)
+                    self.hints[key] = suggestion(cell, self.attribute).lstrip("; ")
+                self.refused[key] += 1
+            else:
+                self.refused[(mark, "")] += 1
+        if self.attribute.is_numeric and self.attribute.type is Type.WHOLE:
+            self.fractions += _fractions(cells)
+
+    def problems(self) -> list[Problem]:
+        if self.unreadable:
+            return [Problem(self.attribute.name, self.unreadable)]
+        found = []
+        for mark in sorted({mark for mark, _ in self.refused}, reverse=True):
+            of_mark = [(key, n) for key, n in self.refused.most_common() if key[0] == mark]
+            named = [key for key, _ in of_mark if key in self.texts]
+            examples = tuple(self._example(key) for key in named[:MOST_EXAMPLES] if key[1])
+            total = sum(n for _, n in of_mark)
+            found.append(Problem(self.attribute.name, self.texts[named[0]], total, examples))
+        return found
+
+    def _example(self, key: tuple[int, str]) -> str:
+        return f"{key[1]} ({self.hints[key]})" if self.hints[key] else key[1]
+
+    def notes(self) -> list[str]:
+        if not self.fractions:
+            return []
+        return [
+            f"column {self.attribute.name!r}: {self.fractions:,} cells have decimals, which "
+            'samples will not have; declare type = "decimal"'
+        ]
+
+
+def _fractions(cells: pa.ChunkedArray) -> int:
+    """How many cells are numbers with decimals."""
+    if not pa.types.is_floating(cells.type):
+        try:
+            cells = pc.utf8_trim_whitespace(cells).cast(pa.float64())
+        except (pa.ArrowException, TypeError):
+            return 0
+    numbers = cells.to_numpy()
+    finite = numbers[np.isfinite(numbers)]
+    return int((finite != np.floor(finite)).sum())
+
+
+def _read(table: ArrowTable, bound: Schema, treatment: OutOfDomain) -> tuple[int, list[_Column]]:
+    columns = [_Column(attribute) for attribute in bound.attributes]
+    rows = 0
+    for block in table.blocks(bound, range(len(bound)), treatment):
+        rows += block.rows
+        for found in columns:
+            found.read(block.table.column(found.attribute.name), treatment)
+    return rows, columns
+
+
+def _broken_rules(table: ArrowTable, schema: Schema, treatment: OutOfDomain) -> list[str]:
+    """How many rows break each rule, if the schema has rules and the table its columns."""
+    if not schema.rules or schema.absent(table.header) or schema.patterns:
+        return []
+    rules = schema.constraints
+    if rules is None:
+        return []
+    broken = np.zeros(len(rules.entries), dtype=np.int64)
+    for block in table.blocks(schema, [int(a) for a in rules.attributes], treatment):
+        codes: npt.NDArray[np.int32] = np.zeros((block.rows, len(schema)), dtype=np.int32)
+        usable = np.ones(block.rows, dtype=bool)
+        for attribute in rules.attributes:
+            declared = schema.attributes[attribute]
+            found = judge_column(block.table.column(declared.name), declared, treatment).codes
+            usable &= found >= 0
+            codes[:, attribute] = np.maximum(found, 0)
+        broken += (rules.broken(codes) & usable[:, None]).sum(axis=0)
+    return [
+        f"rule {number + 1} ({rules.describe(number)}) is broken by {count:,} rows; "
+        "no synthetic row will break it"
+        for number, count in enumerate(broken)
+        if count
+    ]
