@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dualquery.privacy.events import Events, MeasurementEvent
     from dualquery.privacy.ledger import BudgetExceededError, LedgerError
     from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.release.asking.figure import Figure
     from dualquery.release.release import Release, load
     from dualquery.rows.checking import Check, check
     from dualquery.rows.drafting import draft_schema
@@ -86,6 +87,7 @@ _HOMES = {
     "dualquery.privacy.events": ("Events", "MeasurementEvent"),
     "dualquery.privacy.ledger": ("BudgetExceededError", "LedgerError"),
     "dualquery.privacy.statement": ("PrivacyStatement",),
+    "dualquery.release.asking.figure": ("Figure",),
     "dualquery.release.release": ("Release", "load"),
     "dualquery.rows.checking": ("Check", "check"),
     "dualquery.rows.drafting": ("draft_schema",),
@@ -122,6 +124,7 @@ __all__ = [
     "EngineError",
     "Evaluation",
     "Events",
+    "Figure",
     "LedgerError",
     "Literal",
     "MeasurementEvent",

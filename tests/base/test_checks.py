@@ -30,7 +30,7 @@ class Colour(StrEnum):
         (whole, 0, "x = 0; expected 1 or more"),
         (whole, np.int64(-3), "x = -3; expected 1 or more"),
         (whole, 2.5, "x = 2.5; expected a whole number"),
-        (whole, 10**400, f"x = {10**400}; expected a finite number"),
+        (whole, 10**400, "x = 1" + "0" * 78 + "…; expected a finite number"),
         (probability, 0, "x = 0; expected a number between 0 and 1"),
         (probability, 1.0, "x = 1; expected a number between 0 and 1"),
     ],

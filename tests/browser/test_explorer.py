@@ -17,7 +17,7 @@ from dualquery.domain.language import parse
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
-from dualquery.release.page.components import RecordComponents, components_of
+from dualquery.release.components import RecordComponents
 from dualquery.release.page.payload import describe, payload
 from dualquery.release.page.render import render_page
 from dualquery.workloads.actions import Actions
@@ -354,7 +354,7 @@ def test_the_interval_is_the_release_s_own(open_page, schema: Schema) -> None:
 
 def test_no_interval_is_shown_unless_the_release_states_one(open_page, schema: Schema) -> None:
     release = made_release(schema)
-    assert payload(release, components_of(release))["uncertainty"] is None
+    assert payload(release, release.components)["uncertainty"] is None
     browser = open_page(render_page(release))
     assert "no interval" in by_id(browser, "answer-interval").text
 

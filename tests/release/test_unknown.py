@@ -12,7 +12,6 @@ import pytest
 import dualquery as dq
 from dualquery.base.errors import ParameterError, QueryError
 from dualquery.domain.schema import Schema
-from dualquery.release.page.components import components_of
 from dualquery.release.page.payload import payload
 from dualquery.release.page.render import render_page
 
@@ -88,7 +87,7 @@ def test_the_page_shows_no_chart_but_a_sentence(made: dq.Release) -> None:
     assert "Unknown: <code>age</code>, <code>work class</code>, <code>rate</code>." in charts
     assert "0\u00a0to\u00a0&lt;25" not in charts
     assert "grade" in charts
-    bits = payload(made, components_of(made))["known"]
+    bits = payload(made, made.components)["known"]
     import base64
 
     known = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")

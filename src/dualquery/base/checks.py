@@ -15,12 +15,18 @@ from dualquery.base.errors import ParameterError
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
+LONGEST = 80
+"""The most characters of a value that a message shows."""
+
 
 def refusal(name: str, value: object, expected: str) -> ParameterError:
     """The error of a parameter that has a wrong value."""
-    shown = f"{value:g}" if isinstance(value, float) else value
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, str):
         shown = repr(value)
+    shown = " ".join(shown.split())
+    if len(shown) > LONGEST:  # a whole frame, say
+        shown = f"{shown[: LONGEST - 1]}…"
     return ParameterError(f"{name} = {shown}; expected {expected}")
 
 

@@ -7,8 +7,30 @@ class DualQueryError(Exception):
     """Base of every error this package raises on purpose.
 
     The message is one line. It names the column, value or option and says what would be right.
-    The command line prints it as it is and exits with code 2.
+    The command line prints it and exits with code 2. Where the way out is an argument in Python and
+    an option on the command line, each reader is told its own.
+
+    Args:
+        args: the message.
+        python: the way out for a caller in Python.
+        command: the way out on the command line.
     """
+
+    def __init__(self, *args: object, python: str = "", command: str = "") -> None:
+        super().__init__(*args)
+        self.python, self.command = python, command
+
+    def __str__(self) -> str:
+        return _joined(super().__str__(), self.python)
+
+    @property
+    def on_the_command_line(self) -> str:
+        """The message with the way out for a reader of the command line."""
+        return _joined(super().__str__(), self.command)
+
+
+def _joined(message: str, way_out: str) -> str:
+    return f"{message}; {way_out}" if way_out else message
 
 
 class ParameterError(DualQueryError, ValueError):

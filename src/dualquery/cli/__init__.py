@@ -35,6 +35,8 @@ def application() -> typer.Typer:
     from dualquery.cli.release import release
     from dualquery.cli.sample import sample
     from dualquery.cli.schema import schema
+    from dualquery.cli.summary import summary
+    from dualquery.cli.table import table
 
     app = typer.Typer(
         name="dualquery",
@@ -51,6 +53,8 @@ def application() -> typer.Typer:
         release,
         refit,
         answer,
+        table,
+        summary,
         sample,
         evaluate,
         compare,
@@ -92,7 +96,7 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
     except DualQueryError as error:
         # An error with a note stopped a run that was under way: the request was not wrong.
-        _fail(str(error), 1 if _notes(error) else 2, error)
+        _fail(error.on_the_command_line, 1 if _notes(error) else 2, error)
     except _CLICK_ERROR as error:
         _fail(error.format_message() or "no command given; see dualquery --help", 2)
     except Stopped as error:

@@ -3,63 +3,99 @@
 from __future__ import annotations
 
 import json
-import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dualquery.cli import options
 
+if TYPE_CHECKING:
+    from dualquery.release.published import Published
+
 
 def answer(
     directory: options.ReleaseDir,
     queries: Annotated[
-        list[str], typer.Argument(metavar="QUERY…", help='Such as "sex=Female & age>=50".')
+        list[str],
+        typer.Argument(metavar="QUERY…", help='Such as "sex=Female & (age>=50 | smoker)".'),
     ],
-    unknown: Annotated[
-        str,
-        typer.Option(
-            help="Attributes that no query of the release names: refuse, or answer by their "
-            "declared default."
-        ),
-    ] = "refuse",
+    given: Annotated[
+        str | None,
+        typer.Option(help="A condition: shares are those among the records that satisfy it."),
+    ] = None,
+    unknown: options.Unknown = "refuse",
     as_json: options.Json = False,
-) -> None:
-    """Answer queries from a release; the private table is not needed."""
-    from dualquery.domain.language import parse
-    from dualquery.domain.printing import format_query
+) -> int:
+    """Answer queries from a release; the private table is not needed.
+
+    If some of several queries are wrong, the others are answered and the exit code is 1.
+    """
+    from dualquery.base.errors import QueryError
+    from dualquery.domain.formulas import Formula, format_formula, parse_formula
+    from dualquery.release.asking.figure import Figure
+    from dualquery.release.asking.questions import named
     from dualquery.release.release import load as read_release
-    from dualquery.release.unknown import listed
-    from dualquery.workloads.workload import Workload
 
     release = read_release(directory)
-    parsed = [parse(text, release.schema) for text in queries]
-    asked = Workload.of(parsed, release.schema)
-    values = release.answers(asked, unknown=unknown).tolist()
-    found = release.standard_errors(asked)
-    errors = [None] * len(parsed) if found is None else [_known(error) for error in found]
-    texts = [format_query(query, release.schema) for query in parsed]
-    rows = list(zip(texts, values, errors, strict=True))
+    condition = None if given is None else parse_formula(given, release.schema)
+    found: list[tuple[str, Formula, Figure]] = []
+    wrong: list[tuple[str, QueryError]] = []
+    for text in queries:
+        try:
+            asked = parse_formula(text, release.schema)
+            figure = release.answer(asked, given=condition, unknown=unknown)
+            found.append((format_formula(asked, release.schema), asked, figure))
+        except QueryError as error:
+            wrong.append((text, error))
+    if not found:
+        raise wrong[0][1]
+    blind = set[int]().union(*(named(asked) for _, asked, _ in found), named(condition))
+    names = [release.schema.names[a] for a in sorted(blind) if not release.actions.named[a]]
     if as_json:
-        answers = [{"query": t, "answer": a, "standard_error": e} for t, a, e in rows]
-        told = {
+        told: dict[str, Any] = {
             "source": release.source,
             "stamp": release.privacy.stamp,
-            "unknown": list(release.unknown_in(asked)),
-            "answers": answers,
+            "unknown": names,
+            "answers": [_plain(text, figure) for text, _, figure in found],
         }
+        if condition is not None:
+            told["given"] = format_formula(condition, release.schema)
+        if wrong:
+            told["wrong"] = [
+                {"query": text, "error": error.on_the_command_line} for text, error in wrong
+            ]
         typer.echo(json.dumps(told))
-        return
-    for text, value, error in rows:
-        spread = "" if error is None else f" ± {error:.6f}"
-        typer.echo(f"{value:.6f}{spread}  {text}")
+    else:
+        for text, _, figure in found:
+            apart = figure.standard_error
+            spread = "" if apart is None else f" ± {apart:.6f}"
+            typer.echo(f"{float(figure):.6f}{spread}  {text}")
+        _notes(release, [figure for _, _, figure in found], names)
+    for text, refused in wrong:
+        typer.echo(f"error: query {text!r}: {refused.on_the_command_line}", err=True)
+    return 1 if wrong else 0
+
+
+def _plain(text: str, figure: Any) -> dict[str, Any]:
+    return {
+        "query": text,
+        "answer": float(figure),
+        "standard_error": figure.standard_error,
+        "low": figure.low,
+        "high": figure.high,
+    }
+
+
+def _notes(release: Published, figures: list[Any], blind: list[str]) -> None:
+    """What a reader must know about the answers, on stderr."""
+    from dualquery.release.unknown import listed
+
     note = ""
-    if found is not None:
+    if release.errors is not None:
         note = "; ± is one standard error"
-        if any(error is None for _, _, error in rows):
+        if any(figure.standard_error is None for figure in figures):
             note += ", missing where no drawn query names an attribute"
     typer.echo(f"from the {release.source}{note}", err=True)
-    blind = release.unknown_in(asked)
     if blind:
         typer.echo(
             f"unknown: no query of the release names {listed(blind)}; answers about that are what "
@@ -68,8 +104,3 @@ def answer(
         )
     if release.privacy.stamp:
         typer.echo(release.privacy.stamp, err=True)
-
-
-def _known(error: float) -> float | None:
-    """A standard error, or None if the release has NaN for it."""
-    return None if math.isnan(error) else float(error)

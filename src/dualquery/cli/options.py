@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,29 @@ Accountant = Annotated[str, typer.Option(help="pure, advanced, per-round, zcdp o
 Json = Annotated[bool, typer.Option("--json", help="Figures as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 ReleaseDir = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
+Where = Annotated[
+    str | None, typer.Option(help='Only the records that satisfy a query, e.g. "age>=50".')
+]
+Unknown = Annotated[
+    str,
+    typer.Option(
+        help="Attributes that no query of the release names: refuse, or answer by their declared "
+        "default."
+    ),
+]
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+
+
+TableFormat = Annotated[
+    Format, typer.Option("--format", help="text, csv or json.", show_default=True)
+]
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="CSV (.gz), Parquet, or sparse .npz of 0/1.")
 ]

@@ -4,7 +4,8 @@
     age in [25,50)          race in {Black, Other}          workclass is missing
     parity(smoker, diabetic, sex=Male)
 
-A name or value with spaces or symbols stands in double quotes.
+A name or value with spaces or symbols stands in double quotes. `formulas` adds `|`, `!` and
+parentheses, for questions to a release.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dualquery.domain.types import number_of
 
 _TOKEN = re.compile(
     rf"""\s*(?: (?P<quoted>"(?:[^"\\]|\\.)*")
-             | (?P<symbol><=|>=|!=|==|[=<>&,(){{}}\[\]])
+             | (?P<symbol><=|>=|!=|==|[=<>&|!,(){{}}\[\]])
              | (?P<word>{PLAIN}) )""",
     re.VERBOSE,
 )
@@ -38,7 +39,7 @@ class _Token:
 
 def parse(text: str, schema: Attributes) -> Query:
     """Read one query."""
-    return _Parser(text, schema).query()
+    return Parser(text, schema).query()
 
 
 def parse_lines(lines: Iterable[str], schema: Attributes) -> list[Query]:
@@ -74,7 +75,7 @@ def _tokens(text: str) -> list[_Token]:
     return found
 
 
-class _Parser:
+class Parser:
     """Recursive descent over the tokens of one query."""
 
     def __init__(self, text: str, schema: Attributes) -> None:
@@ -85,14 +86,13 @@ class _Parser:
             raise QueryError("the query is empty; expected an attribute or parity(…)")
 
     def query(self) -> Query:
-        if self.is_word("parity") and self.is_symbol("(", ahead=1):
-            self.next += 2
-            literals = [self.literal()]
-            while self.is_symbol(","):
-                self.next += 1
-                literals.append(self.literal())
-            self.expect(")", "',' or ')'")
-            found = parity(literals)
+        if any(token.kind == "symbol" and token.text in "|!" for token in self.tokens):
+            raise QueryError(
+                "a query of a workload is a conjunction or a parity; | ! and ( ) are for asking a "
+                "release"
+            )
+        if self.begins_parity():
+            found = self.parity()
         else:
             literals = [self.literal()]
             while self.is_symbol("&"):
@@ -102,6 +102,18 @@ class _Parser:
         if self.next < len(self.tokens):
             raise self.unexpected("'&' or the end of the query")
         return found
+
+    def begins_parity(self) -> bool:
+        return self.is_word("parity") and self.is_symbol("(", ahead=1)
+
+    def parity(self) -> Query:
+        self.next += 2
+        literals = [self.literal()]
+        while self.is_symbol(","):
+            self.next += 1
+            literals.append(self.literal())
+        self.expect(")", "',' or ')'")
+        return parity(literals)
 
     def literal(self) -> Literal:
         position, attribute = self.attribute()

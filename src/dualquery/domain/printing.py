@@ -8,7 +8,7 @@ import re
 from dualquery.domain.attributes import Attribute, Attributes
 from dualquery.domain.query import Literal, Query
 
-PLAIN = r"[^\s\"&,(){}\[\]=<>!]+"
+PLAIN = r"[^\s\"&|,(){}\[\]=<>!]+"
 """The pattern of names and values that need no quotes."""
 
 KEYWORDS = ("in", "is", "not")

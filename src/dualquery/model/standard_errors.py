@@ -50,13 +50,17 @@ class ErrorTable:
 
     def of_answers(self, workload: Workload, answers: Floats) -> Floats:
         """A standard error for each answer, interpolated between the classes."""
-        literals, _ = _classes(workload, answers)
+        return self.at(np.diff(workload.start), answers)
+
+    def at(self, literals: npt.NDArray[np.integer], answers: Floats) -> Floats:
+        """The same for answers to queries with so many literals each."""
+        row = np.minimum(literals, MOST_LITERALS) - 1
         distance = np.minimum(answers, 1.0 - answers)
         middle = np.log(np.sqrt(np.maximum(LEVELS[:-1], 3e-5) * LEVELS[1:]))
         place = np.log(np.maximum(distance, 1e-6))
         found = np.empty(len(answers))
         for k in range(MOST_LITERALS):
-            chosen = literals == k
+            chosen = row == k
             found[chosen] = np.exp(np.interp(place[chosen], middle, np.log(self.scale[k])))
         return found
 

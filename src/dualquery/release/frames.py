@@ -183,6 +183,17 @@ class FrameStyle:
         backend = frame.implementation.name.lower()
         return cls(backend, _types_of(frame)) if like_input else cls(backend)
 
+    def plain(self, table: pa.Table) -> Any:
+        """A table of figures as a frame of this style, with the types it has."""
+        if self.backend in ("pyarrow", "sparse"):
+            return table
+        if self.backend == "pandas":
+            return table.to_pandas()
+        import narwhals as nw
+
+        backend: Any = self.backend
+        return nw.from_arrow(table, backend=backend).to_native()
+
     def frame(self, table: pa.Table, schema: Schema) -> Any:
         """The table as a frame of this style."""
         if self.backend == "sparse":

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.checks import whole
+from dualquery.base.checks import refusal, whole
 from dualquery.base.errors import QueryError, ReleaseError
 from dualquery.base.stored import Json
-from dualquery.domain.language import parse
+from dualquery.domain.diagrams import Diagram
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Transcript
@@ -22,7 +23,11 @@ from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
 from dualquery.release import stamps
+from dualquery.release.asking.askable import Askable, Question
+from dualquery.release.asking.labels import answer_table
+from dualquery.release.asking.questions import Questions, named
 from dualquery.release.certificate import Certificate
+from dualquery.release.components import Components, MixtureComponents, RecordComponents
 from dualquery.release.frames import FrameStyle, decode
 from dualquery.release.parameters import RunParameters
 from dualquery.release.unknown import Unknown, listed
@@ -33,7 +38,7 @@ from dualquery.workloads.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class Published(Askable):
     """The published outcome of a run.
 
     Everything here was computed from the draws alone, so everything may be published. Answers and
@@ -94,32 +99,22 @@ class Published:
 
     def unknown_in(self, workload: Workload) -> tuple[str, ...]:
         """The attributes named by a workload of which the release knows nothing."""
-        named = np.unique(workload.literals.attribute[workload.terms >> 1])
+        named = _attributes(workload)
         return tuple(self.schema.names[a] for a in named if not self.actions.named[a])
 
-    def answer(self, query: str | Query, *, unknown: str = "refuse") -> float:
-        """The released answer to one query: the share of the population that satisfies it.
+    @cached_property
+    def components(self) -> Components:
+        """The weighted components that answers come from."""
+        if self.model is not None:
+            return MixtureComponents(self.schema, self.model.weights, self.model.tables)
+        return RecordComponents(self.schema, self.records)
 
-        A query on an attribute that no query of the release names is refused. With
-        `unknown="default"` the answer supposes that this attribute has its declared default, which
-        tells nothing about the private table.
-        """
-        parsed = parse(query, self.schema) if isinstance(query, str) else query
-        return float(self.answers(Workload.of([parsed], self.schema), unknown=unknown)[0])
-
-    def answer_with_error(
-        self, query: str | Query, *, unknown: str = "refuse"
-    ) -> tuple[float, float | None]:
-        """An answer, and its standard error if the release knows it.
-
-        About 95 of 100 true answers lie within 1.96 standard errors; see `game.rehearsal`. A query
-        on an attribute that no drawn query names has no standard error.
-        """
-        parsed = parse(query, self.schema) if isinstance(query, str) else query
-        asked = Workload.of([parsed], self.schema)
-        answer = float(self.answers(asked, unknown=unknown)[0])
-        errors = self.standard_errors(asked)
-        return answer, None if errors is None or np.isnan(errors[0]) else float(errors[0])
+    @cached_property
+    def questions(self) -> Questions:
+        """What a statistician's figures are computed from."""
+        return Questions(
+            self.schema, self.components, self.errors, self.times_drawn > 0, self.within
+        )
 
     def standard_errors(self, workload: Workload) -> npt.NDArray[np.float64] | None:
         """The standard error of each answer to a workload; None if the release knows none.
@@ -143,27 +138,66 @@ class Published:
         named += [one.marginals.attributes.reshape(-1) for one in self.transcript.measurements]
         return np.bincount(np.concatenate(named), minlength=len(self.schema))
 
+    @property
+    def most_drawn(self) -> npt.NDArray[np.int64]:
+        """Attributes, those that drawn queries named most often first; ties as declared."""
+        return np.argsort(-self.times_drawn, kind="stable")
+
+    @overload
     def answers(
-        self, workload: Workload | None = None, *, unknown: str = "refuse"
-    ) -> npt.NDArray[np.float64]:
+        self,
+        workload: Workload | None = None,
+        *,
+        unknown: str = "refuse",
+        frame: Literal[False] = False,
+    ) -> npt.NDArray[np.float64]: ...
+
+    @overload
+    def answers(
+        self,
+        workload: Workload | None = None,
+        *,
+        unknown: str = "refuse",
+        frame: Literal[True],
+    ) -> Any: ...
+
+    def answers(
+        self,
+        workload: Workload | None = None,
+        *,
+        unknown: str = "refuse",
+        frame: bool = False,
+    ) -> Any:
         """The released answers to a workload; without one, to that of the release.
 
-        `unknown` is for attributes that no query of the release names, as in `answer`.
+        Args:
+            workload: the queries.
+            unknown: for attributes that no query of the release names, as in `answer`.
+            frame: whether to return a frame with the text of each query, its share, its standard
+                error and its interval, rather than an array of shares.
         """
         asked = self.workload if workload is None else workload
+        if not isinstance(asked, Workload):
+            raise refusal("workload", f"a {type(asked).__name__}", "a Workload; see read_workload")
         if Unknown.parse(unknown) is Unknown.REFUSE and workload is not None:
-            self._refuse_unknown(workload)
+            self.refuse_unknown(_attributes(workload))
         if self.model is not None:
-            return self.model.answers(asked)
-        return mean_answers(asked, self.records)
+            found = self.model.answers(asked)
+        else:
+            found = mean_answers(asked, self.records)
+        if not frame:
+            return found
+        return self.style.plain(answer_table(asked, found, self.standard_errors(asked)))
 
-    def _refuse_unknown(self, workload: Workload) -> None:
-        names = self.unknown_in(workload)
+    def refuse_unknown(self, attributes: Collection[int]) -> None:
+        """Refuse a question on attributes that no query of the release names."""
+        names = [self.schema.names[a] for a in sorted(attributes) if not self.actions.named[a]]
         if names:
             raise QueryError(
                 f"unknown: no query of this release names {listed(names)}, so it knows nothing "
-                "about that; to insist on what the declared default gives, say unknown=default "
-                "(--unknown default)"
+                "about that",
+                python='to insist on what the declared default gives, say unknown="default"',
+                command="to insist on what the declared default gives, say --unknown default",
             )
 
     def within(self, name: str) -> Within:
@@ -177,7 +211,7 @@ class Published:
         self,
         rows: int,
         *,
-        where: str | Query | None = None,
+        where: Question | None = None,
         seed: int | None = None,
         kind: str | None = None,
     ) -> Any:
@@ -202,21 +236,41 @@ class Published:
         return style.frame(decode(codes, self.schema, generator, self.within), self.schema)
 
     def sample_codes(
-        self, rows: int, generator: np.random.Generator, where: str | Query | None = None
+        self, rows: int, generator: np.random.Generator, where: Question | None = None
     ) -> npt.NDArray[np.int32]:
         """Synthetic rows as codes."""
         rows = whole("rows", rows)
-        condition = parse(where, self.schema) if isinstance(where, str) else where
-        if condition is not None:
-            self._refuse_unknown(Workload.of([condition], self.schema))
+        if where is None:
+            return self._drawn_rows(rows, generator, None)
+        condition = self._formula("where", where)
+        self.refuse_unknown(named(condition))
+        parts = Diagram.of(condition, self.schema).parts()
+        if not parts:
+            raise QueryError("no record can satisfy the condition")
+        if parts == [()]:
+            return self._drawn_rows(rows, generator, None)
+        queries = [Query("conjunction", part) for part in parts]
+        shares = self.answers(Workload.of(queries, self.schema), unknown="default")
+        if shares.sum() <= 0.0:
+            raise ReleaseError("no record of the release satisfies the condition")
+        # The parts are disjoint: each gets its share of the rows, then the rows are mixed.
+        counts = generator.multinomial(rows, shares / shares.sum())
+        drawn = [
+            self._drawn_rows(int(count), generator, query)
+            for query, count in zip(queries, counts, strict=True)
+            if count
+        ]
+        return drawn[0] if len(drawn) == 1 else generator.permutation(np.concatenate(drawn))
+
+    def _drawn_rows(
+        self, rows: int, generator: np.random.Generator, condition: Query | None
+    ) -> npt.NDArray[np.int32]:
         if self.model is not None:
             model = self.model if condition is None else self.model.given(condition)
             return model.sample(rows, generator)
         records = self.records
         if condition is not None:
             records = records[satisfying(records, condition, self.schema)]
-            if not len(records):
-                raise ReleaseError("no record of the release satisfies the condition")
         return records[generator.integers(0, len(records), size=rows)]
 
     def with_model(self, model: Mixture, errors: ErrorTable | None) -> Self:
@@ -239,3 +293,8 @@ class Published:
             f"<Release of {len(self.workload):,} queries on {len(self.schema):,} attributes, "
             f"ε = {figure(self.privacy.epsilon)}, δ = {rounded_up(self.privacy.delta)}{stamp}>"
         )
+
+
+def _attributes(workload: Workload) -> list[int]:
+    """The attributes that a workload names."""
+    return [int(a) for a in np.unique(workload.literals.attribute[workload.terms >> 1])]

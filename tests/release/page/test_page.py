@@ -14,9 +14,9 @@ from dualquery.domain.schema import Schema
 from dualquery.game.plan import Player
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import figure
+from dualquery.release.components import joint, shares
 from dualquery.release.page import payload as payloads
 from dualquery.release.page.charts import Axes, bars, percent, ticks
-from dualquery.release.page.components import components_of, joint, shares
 from dualquery.release.page.payload import payload, script_json
 from dualquery.release.page.render import render_page
 from tests.release.page.releases import (
@@ -106,7 +106,7 @@ def test_add_remove_says_its_unit_and_hides_the_size(schema: Schema) -> None:
     text = " ".join(read(render_page(release)).text)
     assert "whether a record is in the table at all" in text
     assert "With or without one record" in text
-    assert payload(release, components_of(release))["rows"] is None
+    assert payload(release, release.components)["rows"] is None
 
 
 def test_a_seeded_run_is_stamped_and_promises_nothing(schema: Schema) -> None:
@@ -169,7 +169,7 @@ def test_pages_are_light() -> None:
 def test_a_page_that_would_be_heavy_covers_what_was_drawn_most(monkeypatch) -> None:
     release = made_release(wide_schema(500), 80, queries=50)
     monkeypatch.setattr(payloads, "MOST_BYTES", 3000)
-    made = payload(release, components_of(release))
+    made = payload(release, release.components)
     assert 80 < len(made["attributes"]) < 150
     assert made["total"] == 500
     drawn = np.concatenate([one.draws.queries for one in release.transcript])
@@ -179,7 +179,7 @@ def test_a_page_that_would_be_heavy_covers_what_was_drawn_most(monkeypatch) -> N
 
 def test_shares_and_pairs_are_distributions(schema: Schema) -> None:
     for release in (made_release(schema), with_mixture(made_release(schema), 4)):
-        components = components_of(release)
+        components = release.components
         for a in range(len(schema)):
             assert shares(components, a).sum() == pytest.approx(1.0)
         table = joint(components, 0, 1)

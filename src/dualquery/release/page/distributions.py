@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.release.components import Components, joint, shares
 from dualquery.release.page.charts import Axes, bars, heat
-from dualquery.release.page.components import Components, joint, most_drawn, shares
 from dualquery.release.page.payload import code_labels
 from dualquery.release.published import Published
 from dualquery.release.unknown import MOST_NAMES
@@ -30,7 +30,7 @@ def distributions(release: Published, components: Components) -> str:
     """One-way charts, an overview if the table is wide, and the strongest pairs."""
     schema = release.schema
     wide = len(schema) > MOST_ATTRIBUTES
-    ordered = most_drawn(release)[:MOST_ATTRIBUTES] if wide else range(len(schema))
+    ordered = release.most_drawn[:MOST_ATTRIBUTES] if wide else range(len(schema))
     shown = [int(a) for a in ordered if release.actions.named[a]]
     many = [a for a in shown if not schema.attributes[a].is_binary]
     binary = [a for a in shown if schema.attributes[a].is_binary]

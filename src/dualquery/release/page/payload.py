@@ -13,7 +13,7 @@ from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
 from dualquery.model.standard_errors import LEVELS
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.release.page.components import Components, most_drawn
+from dualquery.release.components import Components
 from dualquery.release.published import Published
 
 MOST_BYTES = 4_400_000
@@ -72,7 +72,7 @@ def _covered(release: Published, components: Components) -> list[int]:
     positions = range(len(release.schema))
     kept = _within(release, components, positions)
     if len(kept) < len(positions):
-        kept = sorted(_within(release, components, map(int, most_drawn(release))))
+        kept = sorted(_within(release, components, map(int, release.most_drawn)))
     return kept
 
 

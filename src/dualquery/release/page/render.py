@@ -13,7 +13,6 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import figure
-from dualquery.release.page.components import components_of
 from dualquery.release.page.course import course
 from dualquery.release.page.distributions import distributions
 from dualquery.release.page.payload import payload, script_json
@@ -36,7 +35,7 @@ TITLES = {
 
 def render_page(release: Published) -> str:
     """The page as text. It uses no network, runs only its own scripts, and escapes every name."""
-    components = components_of(release)
+    components = release.components
     sections = {
         "privacy": privacy_section(
             release.privacy,

@@ -1,4 +1,4 @@
-// What a release can be asked, in the page itself: the twin of `release/page/source.py` (how tables
+// What a release can be asked, in the page itself: the twin of `release/components.py` (how tables
 // are packed), of `Release.answer` and of `format_query`. Pure functions; no document here.
 "use strict";
 const dualquery = (() => {

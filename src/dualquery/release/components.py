@@ -1,4 +1,4 @@
-"""What a page answers from: weighted components, within each of which attributes are independent.
+"""What a release answers from: weighted components, inside which attributes are independent.
 
 A fitted mixture has such components. A set of records is the special case in which every component
 is certain of its codes. So one evaluator, in Python and in the page, serves both. Only this file
@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.schema import Schema
-from dualquery.release.published import Published
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,13 +104,6 @@ class MixtureComponents:
         return words.view(np.uint8).reshape(-1, 8)[:, :6].tobytes()
 
 
-def components_of(release: Published) -> Components:
-    """What `release.answer` uses: the model if there is one, else the records."""
-    if release.model is not None:
-        return MixtureComponents(release.schema, release.model.weights, release.model.tables)
-    return RecordComponents(release.schema, release.records)
-
-
 def shares(components: Components, attribute: int) -> Floats:
     """The distribution of one attribute."""
     found: Floats = components.weights @ components.table(attribute)
@@ -123,8 +115,3 @@ def joint(components: Components, first: int, second: int) -> Floats:
     weighted = components.weights[:, None] * components.table(first)
     found: Floats = weighted.T @ components.table(second)
     return found
-
-
-def most_drawn(release: Published) -> npt.NDArray[np.int64]:
-    """Attributes, those that drawn queries named most often first; ties as declared."""
-    return np.argsort(-release.times_drawn, kind="stable")

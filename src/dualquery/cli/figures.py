@@ -1,0 +1,73 @@
+"""Tables of figures on the command line: as text, as CSV, as JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import typer
+
+from dualquery.cli.options import Format
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Rows of cells; the last `figures` columns are a figure and the ends of its interval."""
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    figures: int
+
+
+def print_sheet(sheet: Sheet, form: Format, told: Mapping[str, Any], out: TextIO) -> None:
+    """Print a table of figures.
+
+    Args:
+        sheet: the table.
+        form: text, csv or json.
+        told: what JSON says besides the rows; text says what matters of it on stderr.
+        out: where to.
+    """
+    if form is Format.JSON:
+        rows = [dict(zip(sheet.names, row, strict=True)) for row in sheet.rows]
+        typer.echo(json.dumps({**told, "rows": rows}))
+        return
+    if form is Format.CSV:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(sheet.names)
+        writer.writerows(["" if cell is None else cell for cell in row] for row in sheet.rows)
+    else:
+        lines = [list(sheet.names), *(_texts(row, sheet.figures) for row in sheet.rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(sheet.names))]
+        words = len(sheet.names) - sheet.figures
+        for line in lines:
+            cells = [
+                cell.ljust(width) if place < words else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ]
+            typer.echo("  ".join(cells).rstrip())
+    known = any(row[-1] is not None for row in sheet.rows)
+    note = "95 of 100 true figures lie between low and high" if known else "errors are unknown"
+    typer.echo(f"from the {told['source']}; {note}", err=True)
+    if told["stamp"]:
+        typer.echo(str(told["stamp"]), err=True)
+
+
+def _texts(row: Sequence[Any], figures: int) -> list[str]:
+    words, (value, low, high) = row[: len(row) - figures], row[len(row) - figures :]
+    places = decimals(value, low, high)
+    shown = ["unknown" if cell is None else f"{cell:,.{places}f}" for cell in (value, low, high)]
+    return ["missing" if word is None else str(word) for word in words] + shown
+
+
+def decimals(value: float | None, low: float | None, high: float | None) -> int:
+    """How many decimals a figure deserves: two digits of half its interval."""
+    if value is None:
+        return 0
+    if low is None or high is None or high <= low:
+        return 4 if abs(value) < 10 else 2
+    return min(max(1 - math.floor(math.log10((high - low) / 2.0)), 0), 9)

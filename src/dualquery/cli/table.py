@@ -1,0 +1,30 @@
+"""`dualquery table`: a cross table from a release."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dualquery.cli import options
+
+
+def table(
+    directory: options.ReleaseDir,
+    columns: Annotated[list[str], typer.Argument(metavar="COLUMN…", help="One column or several.")],
+    where: options.Where = None,
+    unknown: options.Unknown = "refuse",
+    form: options.TableFormat = options.Format.TEXT,
+    as_json: options.Json = False,
+) -> None:
+    """A cross table of columns: the share of every cell, with a 95 % interval."""
+    from dualquery.cli.figures import Sheet, print_sheet
+    from dualquery.release.asking.labels import labelled
+    from dualquery.release.release import load as read_release
+
+    release = read_release(directory)
+    found = labelled(release.cross_table(*columns, where=where, unknown=unknown), release.schema)
+    sheet = Sheet(found.column_names, [list(row.values()) for row in found.to_pylist()], figures=3)
+    told = {"source": release.source, "stamp": release.privacy.stamp, "where": where}
+    print_sheet(sheet, options.Format.JSON if as_json else form, told, sys.stdout)

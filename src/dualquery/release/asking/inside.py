@@ -1,0 +1,130 @@
+"""What the codes of a column are worth as numbers: the only place here that knows about bins.
+
+A value stands for itself. A bin stands for the numbers that `sample` writes into its cells, which
+`release.within` describes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import QueryError
+from dualquery.domain.attributes import Attribute
+from dualquery.release.within import Within
+
+Floats = npt.NDArray[np.float64]
+
+POINTS = 4096
+"""Points of the rule that works out the variance inside a logarithmic sub-bin."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """What is known about the number in a cell, per code except that of missing cells.
+
+    Attributes:
+        mean: per code, the mean.
+        least: the smallest number of the column.
+        most: the largest one.
+        within: how numbers lie inside the bins; None for a column of values.
+    """
+
+    mean: Floats
+    least: float
+    most: float
+    within: Within | None = None
+
+    @classmethod
+    def of(cls, attribute: Attribute, within: Within | None, use: str) -> Numbers:
+        """The numbers of a column; what holds none is refused, with what they are wanted for."""
+        if attribute.type.is_temporal:
+            raise QueryError(
+                f"{attribute.name!r} holds {attribute.type.plural}; {use} needs a column of numbers"
+            )
+        if within is not None:
+            return cls(within.bin_means, float(within.edges[0]), float(within.edges[-1]), within)
+        if all(isinstance(value, int | float) for value in attribute.values):
+            values = np.asarray(attribute.values, dtype=float)
+            return cls(values, float(values.min()), float(values.max()))
+        raise QueryError(f"{attribute.name!r} holds text; {use} needs a column of numbers")
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Per code, the variance of the numbers behind it."""
+        if self.within is None:
+            return np.zeros(len(self.mean))
+        parts = self.within.sub_bins
+        low, high = parts.ends
+        inner = ((high - low) ** 2 - parts.whole) / 12.0
+        places = (np.arange(POINTS) + 0.5) / POINTS
+        for one in np.flatnonzero(parts.logarithmic):
+            inner[one] = np.var(parts.values(np.full(POINTS, one), places))
+        apart = (parts.means - self.mean[parts.bin_of]) ** 2
+        return np.add.reduceat(self.within.shares * (inner + apart), parts.start[:-1])
+
+    def quantile(self, shares: Floats, wanted: float) -> float:
+        """The smallest number that has at least the wanted share at or below it.
+
+        Args:
+            shares: the distribution of the codes.
+            wanted: between 0 and 1; what lies outside counts as the nearer end.
+        """
+        place, part = self._place(shares, wanted)
+        if self.within is None:
+            return float(self.mean[place])
+        parts = self.within.sub_bins
+        return float(parts.values(np.array([place]), np.array([part]))[0])
+
+    def _place(self, shares: Floats, wanted: float) -> tuple[int, float]:
+        """The code, or the sub-bin, in which a quantile lies, and how far inside it."""
+        if self.within is None:
+            order = np.argsort(self.mean, kind="stable")
+            heights = shares[order]
+        else:
+            heights = self.within.spread(shares)
+            order = np.arange(len(heights))
+        ends = np.cumsum(heights)
+        goal = min(max(wanted, 0.0), 1.0) * ends[-1]
+        # Empty codes before the first and behind the last number are no part of the distribution.
+        filled = np.flatnonzero(heights > 0.0)
+        place = int(np.clip(np.searchsorted(ends, goal, side="left"), filled[0], filled[-1]))
+        part = (goal - (ends[place] - heights[place])) / heights[place]
+        return int(order[place]), float(min(max(part, 0.0), 1.0))
+
+    # The noise of measured sub-bins
+
+    def noise_of_mean(self, shares: Floats, all_shares: Floats) -> float:
+        """The variance of a mean that stems from the noise of the sub-bins alone.
+
+        Args:
+            shares: the distribution of the codes among the records that are asked about.
+            all_shares: the distribution of the codes among all records, where the noise was added.
+        """
+        if self.within is None or not self.within.noise:
+            return 0.0
+        parts = self.within.sub_bins
+        count = np.diff(parts.start)
+        middle = (np.bincount(parts.bin_of, parts.means) / count)[parts.bin_of]
+        squares = np.bincount(parts.bin_of, (parts.means - middle) ** 2)
+        return float(((shares * self._scale(all_shares)) ** 2) @ squares)
+
+    def noise_of_share(self, shares: Floats, all_shares: Floats, wanted: float) -> float:
+        """The same for the share of the numbers below a quantile."""
+        if self.within is None or not self.within.noise:
+            return 0.0
+        parts = self.within.sub_bins
+        place, part = self._place(shares, wanted)
+        code = int(parts.bin_of[place])
+        count = int(parts.start[code + 1] - parts.start[code])
+        below = place - int(parts.start[code]) + part
+        scale = float((shares * self._scale(all_shares))[code])
+        return scale**2 * below * (1.0 - below / count)
+
+    def _scale(self, all_shares: Floats) -> Floats:
+        """The noise of one sub-bin as a share of its bin."""
+        noise = 0.0 if self.within is None else self.within.noise
+        return noise / np.maximum(all_shares, noise or 1.0)

@@ -1,0 +1,276 @@
+"""The questions themselves: a share, a cross table, a mean, a quantile, a correlation.
+
+Each is computed exactly from the components that the release answers from. Each standard error
+follows from those of the shares of the cells involved, by the rule of `spread`. It covers the noise
+of the release and what the model misses. Where numbers lie inside a bin is covered only if the
+release measured it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import QueryError
+from dualquery.domain.diagrams import Diagram, classes
+from dualquery.domain.formulas import AllOf, Formula, Not, literals_of
+from dualquery.domain.query import Literal, Query
+from dualquery.domain.schema import Schema
+from dualquery.model.standard_errors import ErrorTable
+from dualquery.release.asking.figure import WITHIN, Figure
+from dualquery.release.asking.inside import Numbers
+from dualquery.release.asking.probabilities import cells, share
+from dualquery.release.asking.spread import standard_errors
+from dualquery.release.components import Components, shares
+from dualquery.release.within import Within
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossTable:
+    """Shares of the cells of some columns among the records that satisfy a condition.
+
+    Attributes:
+        columns: the attributes.
+        share: one axis per column.
+        low: the lower end of each share's interval; NaN where the error is unknown.
+        high: the upper end.
+    """
+
+    columns: tuple[int, ...]
+    share: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The cells of some columns within a condition, and the rest of all records as one more cell.
+
+    Attributes:
+        joint: the share of each cell among all records.
+        errors: the standard error of each, and at the end that of the rest; NaN where unknown.
+        total: the share of all cells together.
+    """
+
+    joint: Floats
+    errors: Floats
+    total: float
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What can be asked of a release.
+
+    Attributes:
+        schema: the attributes.
+        components: what the release answers from.
+        errors: the standard errors of shares, if the release knows them.
+        drawn: per attribute, whether anything that was released names it.
+        within: how the numbers of a column with bins lie inside them.
+    """
+
+    schema: Schema
+    components: Components
+    errors: ErrorTable | None
+    drawn: Bools
+    within: Callable[[str], Within]
+
+    def share(self, formula: Formula, given: Formula | None = None) -> Figure:
+        """The share of the records that satisfy a formula, among all or those of a condition."""
+        if given is not None:
+            return self._conditional(formula, given)
+        diagram = Diagram.of(formula, self.schema)
+        if diagram.never:
+            raise QueryError("no record can satisfy the query")
+        if diagram.always:
+            return Figure(1.0, 0.0, 1.0, 1.0)
+        value = share(self.components, diagram)
+        errors = self._errors(diagram.decisive, np.array([value]))
+        return Figure.within(value, float(errors[0]), 0.0, 1.0)
+
+    def _conditional(self, formula: Formula, given: Formula) -> Figure:
+        condition = Diagram.of(given, self.schema)
+        both = Diagram.of(AllOf((formula, given)), self.schema)
+        neither = Diagram.of(AllOf((Not(formula), given)), self.schema)
+        total = self._total(share(self.components, condition))
+        value = share(self.components, both)
+        if both.never or neither.never:
+            certain = float(neither.never)
+            return Figure(certain, 0.0, certain, certain)
+        ratio = min(value / total, 1.0)
+        moves = np.array([(1.0 - ratio) / total, -ratio / total, 0.0])
+        errors = np.concatenate(
+            [
+                self._errors(both.decisive, np.array([value])),
+                self._errors(neither.decisive, np.array([max(total - value, 0.0)])),
+                self._rest(condition, total),
+            ]
+        )
+        return Figure.within(ratio, float(standard_errors(moves, errors)), 0.0, 1.0)
+
+    def table(self, columns: Sequence[int], where: Formula | None) -> CrossTable:
+        """The distribution of some columns among the records that satisfy a condition."""
+        found = self._cells(columns, where)
+        ratio = found.joint / found.total
+        own, rest = found.errors[:-1].reshape(ratio.shape), found.errors[-1]
+        if where is None:
+            errors = own
+        else:
+            others = self._errors(
+                self._decisive(columns, where), np.maximum(found.total - found.joint, 0.0)
+            )
+            # A cell that cannot be, or that is the only one that can, has no error at all.
+            possible = self._possible(columns, where)
+            others = np.where(possible & (possible.sum() > 1), others, 0.0)
+            moves = np.stack([(1.0 - ratio), -ratio, np.zeros_like(ratio)], axis=-1) / found.total
+            three = np.stack([own, others, np.full(ratio.shape, rest)], axis=-1)
+            certain = ~possible | (possible.sum() == 1)
+            errors = np.where(certain, 0.0, standard_errors(moves, three))
+        reach = WITHIN * errors
+        return CrossTable(
+            tuple(columns), ratio, np.maximum(ratio - reach, 0.0), np.minimum(ratio + reach, 1.0)
+        )
+
+    def mean(self, column: int, where: Formula | None) -> Figure:
+        """The mean of the numbers in a column; missing cells do not count."""
+        numbers = self._numbers(column, "a mean")
+        found = self._cells([column], self._present([column], where))
+        joint = found.joint[: len(numbers.mean)]
+        value = float(joint @ numbers.mean) / found.total
+        moves = np.append((numbers.mean - value) / found.total, 0.0)
+        errors = np.append(found.errors[: len(numbers.mean)], found.errors[-1])
+        inner = numbers.noise_of_mean(joint / found.total, self._all_shares(column, numbers))
+        spread = float(np.hypot(standard_errors(moves, errors), np.sqrt(inner)))
+        return Figure.within(value, spread, numbers.least, numbers.most)
+
+    def quantiles(
+        self, column: int, wanted_shares: Sequence[float], where: Formula | None
+    ) -> list[Figure]:
+        """For each share, the number that this share of the column's numbers does not exceed.
+
+        The interval is Woodruff's: a quantile is off by as much as the share below it is, so its
+        ends are the quantiles at the share ± 1.96 standard errors of that share.
+        """
+        numbers = self._numbers(column, "a quantile")
+        present = self._present([column], where)
+        found = self._cells([column], present)
+        joint = found.joint[: len(numbers.mean)]
+        attributes = self._decisive([column], present)
+        figures = []
+        for wanted in wanted_shares:
+            value = numbers.quantile(joint, wanted)
+            parts = found.total * np.array([wanted, 1.0 - wanted])
+            errors = np.append(self._errors(attributes, parts), found.errors[-1])
+            moves = np.array([1.0 - wanted, -wanted, 0.0]) / found.total
+            inner = numbers.noise_of_share(
+                joint / found.total, self._all_shares(column, numbers), wanted
+            )
+            reach = WITHIN * float(np.hypot(standard_errors(moves, errors), np.sqrt(inner)))
+            if np.isnan(reach):
+                figures.append(Figure(value))
+                continue
+            low, high = (numbers.quantile(joint, wanted + sign * reach) for sign in (-1.0, 1.0))
+            figures.append(Figure(value, None, low, high))
+        return figures
+
+    def correlation(self, first: int, second: int, where: Formula | None) -> Figure:
+        """Pearson's correlation of two columns of numbers; both cells must be present."""
+        names = [self.schema.attributes[a].name for a in (first, second)]
+        if first == second:
+            raise QueryError(f"the correlation of {names[0]!r} with itself; expected two columns")
+        x, y = (self._numbers(a, "a correlation") for a in (first, second))
+        found = self._cells([first, second], self._present([first, second], where))
+        inner = found.joint[: len(x.mean), : len(y.mean)]
+        joint = inner / found.total
+        scaled = []
+        for numbers, own, name in ((x, joint.sum(1), names[0]), (y, joint.sum(0), names[1])):
+            middle = float(own @ numbers.mean)
+            variance = float(own @ ((numbers.mean - middle) ** 2 + numbers.variance))
+            if variance <= 0.0:
+                raise QueryError(f"{name!r} has one value only, so it has no correlation")
+            mean = (numbers.mean - middle) / np.sqrt(variance)
+            scaled.append((mean, mean**2 + numbers.variance / variance))
+        (mean_x, square_x), (mean_y, square_y) = scaled
+        value = float(mean_x @ joint @ mean_y)
+        moves = np.outer(mean_x, mean_y) - value * (square_x[:, None] + square_y[None, :]) / 2.0
+        own = found.errors[:-1].reshape(found.joint.shape)[: len(x.mean), : len(y.mean)]
+        spread = standard_errors(
+            np.append(moves.reshape(-1) / found.total, 0.0),
+            np.append(own.reshape(-1), found.errors[-1]),
+        )
+        return Figure.within(value, float(spread), -1.0, 1.0)
+
+    # Cells and their errors
+
+    def _cells(self, columns: Sequence[int], where: Formula | None) -> _Cells:
+        joint = cells(self.components, columns, self.schema, where)
+        total = self._total(float(joint.sum()))
+        own = self._errors(self._decisive(columns, where), joint)
+        rest = np.zeros(1)
+        if where is not None:
+            own = np.where(self._possible(columns, where), own, 0.0)
+            rest = self._rest(Diagram.of(where, self.schema), total)
+        return _Cells(joint, np.append(own.reshape(-1), rest), total)
+
+    def _total(self, total: float) -> float:
+        if total <= 0.0:
+            raise QueryError("the release holds the condition for impossible")
+        return total
+
+    def _rest(self, condition: Diagram, total: float) -> Floats:
+        """The standard error of the share that does not satisfy a condition."""
+        if condition.always:
+            return np.zeros(1)
+        return self._errors(condition.decisive, np.array([max(1.0 - total, 0.0)]))
+
+    def _possible(self, columns: Sequence[int], where: Formula) -> Bools:
+        """Which cells can hold records that satisfy the condition."""
+        found = np.zeros([int(self.schema.sizes[column]) for column in columns], dtype=bool)
+        for codes, rest in classes(where, columns, self.schema):
+            if not Diagram.of(rest, self.schema).never:
+                found[np.ix_(*[list(own) for own in codes])] = True
+        return found
+
+    def _decisive(self, columns: Sequence[int], where: Formula | None) -> set[int]:
+        more = () if where is None else Diagram.of(where, self.schema).decisive
+        return {*columns, *more}
+
+    def _errors(self, attributes: Sequence[int] | set[int], answers: Floats) -> Floats:
+        """The standard errors of shares of conjunctions of these attributes; NaN if unknown."""
+        if self.errors is None or not all(self.drawn[a] for a in attributes):
+            return np.full(answers.shape, np.nan)
+        flat = self.errors.at(np.full(answers.size, len(attributes)), answers.reshape(-1))
+        return flat.reshape(answers.shape)
+
+    def _numbers(self, column: int, use: str) -> Numbers:
+        attribute = self.schema.attributes[column]
+        within = self.within(attribute.name) if attribute.is_numeric else None
+        return Numbers.of(attribute, within, use)
+
+    def _all_shares(self, column: int, numbers: Numbers) -> Floats:
+        """The distribution of a column among all records, without the missing cells."""
+        every = shares(self.components, column)
+        return every[: len(numbers.mean)]
+
+    def _present(self, columns: Sequence[int], where: Formula | None) -> Formula | None:
+        """The condition, and that no cell of these columns is missing."""
+        present = [
+            Literal(column, (code,), negated=True)
+            for column in columns
+            if (code := self.schema.attributes[column].missing_code) is not None
+        ]
+        if not present:
+            return where
+        own = Query("conjunction", tuple(present))
+        return own if where is None else AllOf((where, own))
+
+
+def named(formula: Formula | None, columns: Sequence[int] = ()) -> set[int]:
+    """The attributes that a question names."""
+    return {*columns, *(() if formula is None else (one.attribute for one in literals_of(formula)))}
