@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.model import measured as module
+from dualquery.model._measured_kernels import LARGE
 from dualquery.model.measured import Measured
 from dualquery.model.stack import Stack
 from dualquery.privacy.events import Noise
@@ -147,3 +148,45 @@ def test_groups_expand_into_their_codes() -> None:
     np.testing.assert_allclose(expanded[:4], [0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(expanded[4:], [0.075, 0.25, 0.25, 0.225, 0.2])
     assert stack.codes.tolist() == [5, 6, 7, 8, 11, 12, 13, 14, 15]
+
+
+def test_large_tables_are_weighed_as_small_ones_are() -> None:
+    """Tables on both sides of the size from which matrix products take over, against NumPy."""
+    sizes = (3, 7, 20, 4)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    random = np.random.default_rng(5)
+    tables = random.dirichlet(np.ones(6), int(start[-1])).astype(np.float32)
+    weights = random.dirichlet(np.ones(6)).astype(np.float32)
+    declared = Schema(
+        tuple(Attribute.categorical(f"a{i}", list(range(s))) for i, s in enumerate(sizes))
+    )
+    groups = Groups.single(declared)
+    stack = Stack(declared, np.arange(4), groups)
+    one = measurement(3, groups, [(0, 1, 2), (1, 2, 3), (0, 1, 3), (0, 2, 3)])
+    assert np.any(np.diff(one.marginals.start) >= LARGE)
+    assert np.any(np.diff(one.marginals.start) < LARGE)
+    found = Measured(stack, [one], 150.0).slopes(tables, weights)
+    value, by_table, by_weight = 0.0, np.zeros(tables.shape), np.zeros(6)
+    exact, shares = tables.astype(float), weights.astype(float)
+    for t, attributes in enumerate(one.marginals.attributes.tolist()):
+        a, b, c = (exact[start[i] : start[i + 1]] for i in attributes)
+        cells = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
+        away = 150.0 * np.einsum("k,ik,jk,lk->ijl", shares, a, b, c)
+        away -= cells.reshape(away.shape)
+        pull = -150.0 * away / one.variance
+        value -= float((away**2).sum()) / (2.0 * one.variance)
+        by_weight += np.einsum("ijl,ik,jk,lk->k", pull, a, b, c)
+        for i, part in zip(
+            attributes,
+            (
+                np.einsum("ijl,k,jk,lk->ik", pull, shares, b, c),
+                np.einsum("ijl,k,ik,lk->jk", pull, shares, a, c),
+                np.einsum("ijl,k,ik,jk->lk", pull, shares, a, b),
+            ),
+            strict=True,
+        ):
+            by_table[start[i] : start[i + 1]] += part
+    assert found.value == pytest.approx(value, rel=1e-4)
+    scale = np.abs(by_table).max()
+    np.testing.assert_allclose(found.by_table, by_table, rtol=1e-3, atol=1e-4 * scale)
+    np.testing.assert_allclose(found.by_weight, by_weight, rtol=1e-3)

@@ -321,8 +321,14 @@ def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> Estimate:
     return Estimate(seconds, int(memory))
 
 
+REHEARSALS = 4
+"""Fits that rehearsals take; see `rehearsal.rehearse_tables`."""
+
+
 def _fitting_seconds(tables: TablesPlan, codes: int) -> float:
     """All fits to tables and their rehearsal, on two cores: a product of matrices per step."""
-    steps = tables.first_steps + tables.last_steps + (tables.rounds - 1) * tables.round_steps
+    steps = (tables.first_steps + tables.last_steps) * tables.members
+    steps += (tables.rounds - 1) * tables.round_steps * tables.round_members
+    rehearsed = REHEARSALS * tables.last_steps
     per_step = 2e-4 + 6.0 * codes**2 * tables.components / 1.5e10
-    return (steps + tables.last_steps) * tables.members / 2.0 * per_step
+    return (steps + rehearsed) / 2.0 * per_step

@@ -48,6 +48,9 @@ WIDEST = 2_000
 MEMBERS = 4
 """Mixtures that are averaged."""
 
+ROUND_MEMBERS = 2
+"""Of them, so many are fitted between rounds, to say where the next tables are measured."""
+
 FINER = 30_000.0
 """Resolution from which fits get more components and more steps."""
 
@@ -89,6 +92,7 @@ class TablesPlan:
         resolution: R, how many records' worth of noise the budget is away from exact.
         components: of each mixture.
         members: how many mixtures are averaged.
+        round_members: how many of them are fitted between rounds.
         first_steps: gradient steps of the first fit.
         round_steps: of the fits between rounds.
         last_steps: of the last fit.
@@ -99,6 +103,7 @@ class TablesPlan:
     resolution: float
     components: int
     members: int
+    round_members: int
     first_steps: int
     round_steps: int
     last_steps: int
@@ -160,7 +165,15 @@ class TablesPlan:
         return planned
 
 
-_SETTINGS = ("resolution", "components", "members", "first_steps", "round_steps", "last_steps")
+_SETTINGS = (
+    "resolution",
+    "components",
+    "members",
+    "round_members",
+    "first_steps",
+    "round_steps",
+    "last_steps",
+)
 
 
 def attribute_sets(workload: Workload, arity: int) -> npt.NDArray[np.int32]:
@@ -298,6 +311,7 @@ def make_tables_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
         resolution,
         components=_components(resolution, shape.codes),
         members=MEMBERS,
+        round_members=ROUND_MEMBERS,
         first_steps=1000 if finer else 600,
         round_steps=200,
         last_steps=600 if finer else 400,

@@ -14,6 +14,7 @@ from dualquery.domain.free import Free
 from dualquery.game.moves import Move, TablesMove, expect
 from dualquery.game.tables_plan import Kind, Step, TablesPlan, weighed_sets
 from dualquery.game.transcript import Released, Transcript
+from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.ensemble import climbed, published
 from dualquery.model.grouping import (
     estimated_shares,
@@ -59,12 +60,14 @@ class Known:
     Attributes:
         measurements: in order.
         named: sets of attributes that the last draws named and that were not measured since.
-        members: the logits of every mixture; none before the first fit.
+        members: the logits of every mixture that is kept up to date; none before the first fit.
+        waiting: those of the others, as the first fit left them; the last fit takes them up.
     """
 
     measurements: tuple[Measurement, ...] = ()
     named: tuple[tuple[int, ...], ...] = ()
     members: npt.NDArray[np.float32] | None = None
+    waiting: npt.NDArray[np.float32] | None = None
 
 
 class TablesPlayer:
@@ -102,6 +105,10 @@ class TablesPlayer:
         """The attributes that the queries name."""
         return np.unique(self.workload.literals.attribute[self.workload.terms >> 1])
 
+    @cached_property
+    def _compiled(self) -> CompiledWorkload:
+        return CompiledWorkload.of(self.workload)
+
     def start(self) -> Known:
         return Known()
 
@@ -122,7 +129,9 @@ class TablesPlayer:
 
     def answers(self, known: Known) -> Floats:
         """What the average of the fits answers to each query."""
-        return self.model(known).answers(self.workload)
+        # Draws are made against these answers; the journal need not keep them, so nobody else
+        # has to find the same last digit.
+        return self.model(known).answers_to(self._compiled, single=True)
 
     def model(self, known: Known, free: Free = Free.DEFAULT) -> Mixture:
         """The average of the fits."""
@@ -143,11 +152,16 @@ class TablesPlayer:
         last = number == len(steps) - 1
         if not last and steps[number + 1].kind is not Kind.DRAWS:
             return TablesMove()
-        first = after.members is None
-        rate = ROUND_RATE if not (first or last) else RATE
-        count = self.plan.first_steps if first else self.plan.round_steps
-        if last and not first:
-            count = self.plan.last_steps
+        begun = after.members
+        if begun is None:
+            rate, count = RATE, self.plan.first_steps
+        elif last:
+            after = _reunited(after)
+            rate, count = RATE, self.plan.last_steps
+        else:
+            # Between rounds a few of the fits are enough to say where they are wrong.
+            after = replace(after, members=begun[: self.plan.round_members])
+            rate, count = ROUND_RATE, self.plan.round_steps
         members = self._fitted(after, [rate * (1.0 - i / count) for i in range(count)])
         return TablesMove(members, count)
 
@@ -155,7 +169,14 @@ class TablesPlayer:
         """What is known after a step."""
         after = self._with(known, released)
         found = expect(TablesMove, move).members
-        return after if found is None else replace(after, members=found)
+        if found is None:
+            return after
+        waiting = after.waiting
+        if after.members is None or _rows(found) == self.plan.members:
+            waiting = None
+        elif _rows(after.members) == self.plan.members:
+            waiting = after.members[_rows(found) :]
+        return replace(after, members=found, waiting=waiting)
 
     def recall(self, transcript: Transcript) -> Known:
         """What is known at the end of a transcript."""
@@ -181,10 +202,10 @@ class TablesPlayer:
         rates = [RATE * (1.0 - i / steps) for i in range(steps)]
         return replace(fresh, members=self._fitted(fresh, rates))
 
-    def member_answers(self, known: Known, workload: Workload) -> list[Floats]:
+    def member_answers(self, known: Known, compiled: CompiledWorkload) -> list[Floats]:
         """What each fit for itself answers to some queries."""
         ascent = Ascent(self._stack(known), self.plan.components)
-        return [ascent.mixture(one).answers(workload) for one in self._members(known)]
+        return [ascent.mixture(one).answers_to(compiled) for one in self._members(known)]
 
     def _with(self, known: Known, released: Released) -> Known:
         if released.measurement is not None:
@@ -289,3 +310,15 @@ class TablesPlayer:
                 for one in rest
             ),
         ]
+
+
+def _reunited(known: Known) -> Known:
+    """All fits together again."""
+    if known.members is None or known.waiting is None:
+        return known
+    return replace(known, members=np.concatenate([known.members, known.waiting]), waiting=None)
+
+
+def _rows(members: npt.NDArray[np.float32]) -> int:
+    """How many fits these are; none where a forged release holds a single number."""
+    return int(members.shape[0]) if members.ndim else 0

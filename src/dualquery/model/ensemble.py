@@ -9,6 +9,7 @@ components of all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -47,6 +48,8 @@ def climbed(
             done.append(number)
             observer(len(done), len(members))
 
+    # Kernels take SciPy's matrix product, which must be loaded before its threads can be limited.
+    import_module("scipy.linalg.cython_blas")
     # Members share out the cores; a matrix product that woke threads of its own would only spin.
     with threadpool_limits(1, user_api="blas"):
         over_ranges(task, len(members), grain=1)

@@ -67,7 +67,9 @@ class Measured:
             by_weight += 0.5 * np.einsum("ik,ik->k", tables, pulled)
         if self._tables is not None:
             listed = self._tables
-            extended = np.vstack([tables, np.ones((1, tables.shape[1]), dtype=np.float32)])
+            # A row of ones stands for the attributes that a table of two is short of.
+            extended = np.ones((len(tables) + 1, tables.shape[1]), dtype=np.float32)
+            extended[:-1] = tables
             extended_slope = np.zeros_like(extended)
             value += float(
                 weigh_tables(
@@ -143,18 +145,22 @@ class _Tables:
     def of(cls, listed: Sequence[tuple[Measurement, Int64]], ones_row: int) -> _Tables | None:
         if not listed:
             return None
-        first, sizes, precision = [], [], []
+        first, sizes, counts, precision = [], [], [], []
         for one, begin in listed:
             missing = 3 - one.marginals.arity
-            tables = len(one.marginals)
-            first.append(np.hstack([begin, np.full((tables, missing), ones_row)]))
-            sizes.append(np.hstack([one.marginals.shapes, np.ones((tables, missing))]))
-            precision.append(np.full(tables, 1.0 / one.variance))
-        every = np.concatenate(sizes).astype(np.int64)
+            for t, (rows, shape) in enumerate(zip(begin, one.marginals.shapes, strict=True)):
+                # The largest attribute last, which is where the kernel wants it.
+                order = np.argsort(shape, kind="stable")
+                cells = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
+                counts.append(cells.reshape(shape).transpose(order).reshape(-1))
+                first.append([*[ones_row] * missing, *rows[order]])
+                sizes.append([*[1] * missing, *shape[order]])
+            precision.append(np.full(len(one.marginals), 1.0 / one.variance))
+        every = np.array(sizes, dtype=np.int64)
         return cls(
-            np.concatenate(first).astype(np.int64),
+            np.array(first, dtype=np.int64),
             every,
             offsets(every.prod(axis=1)),
-            np.concatenate([one.counts for one, _ in listed]).astype(np.float32),
+            np.concatenate(counts).astype(np.float32),
             np.concatenate(precision).astype(np.float32),
         )

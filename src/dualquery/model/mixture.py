@@ -39,10 +39,20 @@ class Mixture:
 
     def answers(self, workload: Workload) -> Floats:
         """The probability of each query."""
-        compiled = CompiledWorkload.of(workload)
-        return compiled.in_query_order(
-            arranged_answers(compiled, self.weights, self.tables[compiled.stack.codes])
-        )
+        return self.answers_to(CompiledWorkload.of(workload))
+
+    def answers_to(self, compiled: CompiledWorkload, *, single: bool = False) -> Floats:
+        """The same for a workload that was arranged before, which takes longer than to answer it.
+
+        Args:
+            compiled: the queries.
+            single: in single precision, which is twice as fast and off by about 10⁻⁷.
+        """
+        tables: Array = self.tables[compiled.stack.codes]
+        weights: Array = self.weights
+        if single:
+            tables, weights = tables.astype(np.float32), weights.astype(np.float32)
+        return compiled.in_query_order(arranged_answers(compiled, weights, tables))
 
     def sample(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
         """Draw records, one row of codes each; every one is valid and obeys the constraints.

@@ -45,8 +45,17 @@ class ErrorTable:
             for j in range(len(LEVELS) - 1):
                 found = squares[(literals == k) & (level == j)]
                 if len(found) >= FEWEST:
-                    scale[k, j] = np.sqrt(np.mean(found))
+                    scale[k, j] = np.sqrt(max(0.0, float(np.mean(found))))
         return cls(_filled(scale))
+
+    def leaning_up(self) -> ErrorTable:
+        """Every class takes the mean square of itself and of the next class of larger answers.
+
+        An answer is in its class by its own error too: some of the small ones should be larger.
+        """
+        squares = self.scale**2
+        squares[:, :-1] = 0.5 * (squares[:, :-1] + squares[:, 1:])
+        return ErrorTable(np.sqrt(squares))
 
     def of_answers(self, workload: Workload, answers: Floats) -> Floats:
         """A standard error for each answer, interpolated between the classes."""
