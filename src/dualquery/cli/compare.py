@@ -28,9 +28,7 @@ def compare(
     workload: Annotated[
         Path | None, typer.Option(help="With --table: the same queries for every release.")
     ] = None,
-    out_of_domain: Annotated[
-        str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
-    ] = "refuse",
+    out_of_domain: options.OutOfDomain = "refuse",
     as_json: options.Json = False,
 ) -> None:
     """Show releases side by side: parameters, ε by every accountant, and with --table errors."""

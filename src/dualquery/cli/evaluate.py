@@ -24,9 +24,7 @@ def evaluate(
     workload: Annotated[
         Path | None, typer.Option(help="A file of queries instead of the release's own.")
     ] = None,
-    out_of_domain: Annotated[
-        str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
-    ] = "refuse",
+    out_of_domain: options.OutOfDomain = "refuse",
     report: Annotated[
         Path | None, typer.Option(help="Also write a page with charts: NOT FOR PUBLICATION.")
     ] = None,

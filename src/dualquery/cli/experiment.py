@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dualquery.base.errors import ParameterError
-from dualquery.cli import options as shared
+from dualquery.cli import options
 
 REPORT = "report"
 
@@ -38,8 +38,8 @@ def experiment(
     series: Annotated[
         list[str] | None, typer.Option(help="Only these series; may be given several times.")
     ] = None,
-    as_json: shared.Json = False,
-    quiet: shared.Quiet = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Run one of the paper's experiments, or resume it. Seeded: NOT PRIVATE."""
     from dualquery.paper.experiments import page

@@ -76,6 +76,53 @@ LongRecords = Annotated[
     typer.Option(help="With --long: the public number of records, with or without items."),
 ]
 
+# Options of `release` alone stand here too, so that the command itself fits on one screen.
+
+Out = Annotated[Path, typer.Option(help="The release directory to write.")]
+Measure = Annotated[
+    bool,
+    typer.Option(
+        "--measure/--no-measure",
+        help="Measure whole marginals where they are affordable, or leave it to the draws.",
+    ),
+]
+Refit = Annotated[
+    bool, typer.Option("--refit/--no-refit", help="Fit a model to the draws at the end.")
+]
+Errors = Annotated[
+    bool, typer.Option("--errors/--no-errors", help="Compute standard errors by a rehearsal.")
+]
+Oracle = Annotated[str, typer.Option(help="How best responses are found.")]
+Certify = Annotated[
+    float | None,
+    typer.Option(help="Bound every round's gap and check the accuracy theorem for this α."),
+]
+Reference = Annotated[
+    int | None, typer.Option(help="Public reference size, with add-remove neighbours.")
+]
+Free = Annotated[
+    str, typer.Option(help="Value of attributes that no draw names: zero, random or default.")
+]
+OutOfDomain = Annotated[
+    str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
+]
+Engine = Annotated[str, typer.Option(help="Where counting runs: local or dask.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler. [default: a local cluster]")
+]
+PublicHeader = Annotated[
+    bool,
+    typer.Option(
+        "--public-header", help="The table's column names are public; a pattern may name them."
+    ),
+]
+LedgerFile = Annotated[Path | None, typer.Option(help="Charge this budget ledger.")]
+Seed = Annotated[int | None, typer.Option(help="Repeatable draws, for experiments: NOT PRIVATE.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was killed.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an existing release at --out.")
+]
+
 
 def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> object:
     """The table that a command was given: a path, or pairs in long format.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,69 +19,36 @@ def release(
     schema: options.SchemaFile,
     epsilon: options.Epsilon,
     delta: options.Delta,
-    out: Annotated[Path, typer.Option(help="The release directory to write.")],
+    out: options.Out,
     queries: options.Queries = None,
     k: options.K = None,
     marginals: options.Marginals = None,
     workload: options.Workload = None,
     focus: options.Focus = None,
     player: options.Player = None,
-    measure: Annotated[
-        bool,
-        typer.Option(
-            "--measure/--no-measure",
-            help="Measure whole marginals where they are affordable, or leave it to the draws.",
-        ),
-    ] = True,
-    refit: Annotated[
-        bool, typer.Option("--refit/--no-refit", help="Fit a model to the draws at the end.")
-    ] = True,
-    errors: Annotated[
-        bool,
-        typer.Option("--errors/--no-errors", help="Compute standard errors by a rehearsal."),
-    ] = True,
+    measure: options.Measure = True,
+    refit: options.Refit = True,
+    errors: options.Errors = True,
     rounds: options.Rounds = None,
     samples: options.Samples = None,
     eta: options.Eta = None,
-    oracle: Annotated[str, typer.Option(help="How best responses are found.")] = "annealing",
-    certify: Annotated[
-        float | None,
-        typer.Option(help="Bound every round's gap and check the accuracy theorem for this α."),
-    ] = None,
+    oracle: options.Oracle = "annealing",
+    certify: options.Certify = None,
     neighbours: options.Neighbours = "replace-one",
-    rows: Annotated[
-        int | None, typer.Option(help="Public reference size, with add-remove neighbours.")
-    ] = None,
+    rows: options.Reference = None,
     accountant: options.Accountant = "gaussian",
-    free: Annotated[
-        str, typer.Option(help="Value of attributes that no draw names: zero, random or default.")
-    ] = "default",
-    out_of_domain: Annotated[
-        str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
-    ] = "refuse",
-    engine: Annotated[str, typer.Option(help="Where counting runs: local or dask.")] = "local",
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler. [default: a local cluster]")
-    ] = None,
-    public_header: Annotated[
-        bool,
-        typer.Option(
-            "--public-header", help="The table's column names are public; a pattern may name them."
-        ),
-    ] = False,
+    free: options.Free = "default",
+    out_of_domain: options.OutOfDomain = "refuse",
+    engine: options.Engine = "local",
+    scheduler: options.Scheduler = None,
+    public_header: options.PublicHeader = False,
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
     records: options.LongRecords = None,
-    ledger: Annotated[Path | None, typer.Option(help="Charge this budget ledger.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeatable draws, for experiments: NOT PRIVATE.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was killed.")] = (
-        False
-    ),
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing release at --out.")
-    ] = False,
+    ledger: options.LedgerFile = None,
+    seed: options.Seed = None,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -94,31 +61,13 @@ def release(
 
     declared = Schema.load(schema).require_reviewed(schema)
     job = DualQuery(
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        accountant=accountant,
-        rows=rows,
-        seed=seed,
-        player=player,
-        refit=refit,
-        measure=measure,
-        errors=errors,
-        rounds=rounds,
-        samples=samples,
-        eta=eta,
-        queries=queries,
-        k=k,
+        epsilon=epsilon, delta=delta, neighbours=neighbours, accountant=accountant, rows=rows,
+        seed=seed, player=player, measure=measure, refit=refit, errors=errors, rounds=rounds,
+        samples=samples, eta=eta, queries=queries, k=k, oracle=oracle, certify=certify, free=free,
         marginals=None if marginals is None else numbers(marginals),
-        focus=() if focus is None else names(focus),
-        oracle=oracle,
-        certify=certify,
-        free=free,
-        out_of_domain=out_of_domain,
-        engine=engine,
-        scheduler=scheduler,
-        public_header=public_header,
-    )
+        focus=() if focus is None else names(focus), out_of_domain=out_of_domain, engine=engine,
+        scheduler=scheduler, public_header=public_header,
+    )  # fmt: skip
     if not resume:
         check_free(out, overwrite=overwrite)
     with Reporter(quiet) as progress:

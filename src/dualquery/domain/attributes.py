@@ -179,7 +179,14 @@ class Attribute:
         default: Value | None = None,
         type: str | None = None,  # noqa: A002 - the word of the schema file
     ) -> Self:
-        """Declare a 0/1 column; with `type="yes/no"` its cells come out as true and false."""
+        """Declare a 0/1 column.
+
+        Args:
+            name: of the column.
+            missing: whether cells may be missing.
+            default: what the column takes in records that nothing says more about.
+            type: "yes/no" for cells that come out as true and false; left out, 0 and 1.
+        """
         kind = Type.WHOLE if type is None else _type(name, type)
         if kind not in (Type.WHOLE, Type.YES_NO):
             raise SchemaError(

@@ -36,7 +36,14 @@ class Engine(Protocol):
     def tabulate(
         self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
     ) -> npt.NDArray[np.int64]:
-        """Exact counts of all cells of some marginals over the table, laid end to end."""
+        """Exact counts of all cells of some marginals over the table, laid end to end.
+
+        Args:
+            table: the private rows.
+            schema: their declared domain.
+            marginals: which cells.
+            out_of_domain: what happens to cells outside their domain.
+        """
         ...
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:

@@ -32,5 +32,12 @@ class DataPlayer(Protocol[State]):
         ...
 
     def replay(self, state: State, temperature: float, draws: Draws, move: Move) -> State:
-        """The state after a move."""
+        """The state after a move.
+
+        Args:
+            state: before it.
+            temperature: at which the draws were drawn.
+            draws: what the move answers.
+            move: what `respond` gave.
+        """
         ...

@@ -59,6 +59,16 @@ def step(
 
     The draws are on disk before anything is computed from them. A run that dies in between
     takes them up again instead of drawing, and paying, a second time.
+
+    Args:
+        query_player: draws; it alone knows about the private counts.
+        data_player: answers the draws.
+        state: where the data player stands.
+        temperature: β of this round.
+        samples: how many draws.
+        source: where random words come from.
+        number: of the round, from 0.
+        journal: keeps draws and moves.
     """
     draws = journal.draws(number)
     if draws is None:
@@ -83,7 +93,17 @@ def play(
     journal: Journal | NoJournal | None = None,
     observer: Observer = lambda done, total: None,
 ) -> tuple[State, Transcript]:
-    """Play all rounds; round t draws `samples[t]` queries at `temperatures[t]`."""
+    """Play all rounds; round t draws `samples[t]` queries at `temperatures[t]`.
+
+    Args:
+        query_player: draws; it alone knows about the private counts.
+        data_player: answers the draws.
+        temperatures: one per round.
+        samples: how many draws, one number per round.
+        source: where random words come from.
+        journal: keeps the run if it is interrupted; None keeps nothing.
+        observer: told how many rounds are done, and of how many.
+    """
     journal = journal or NoJournal()
     state = data_player.start()
     rounds = []

@@ -138,6 +138,14 @@ def make_plan(
     With two of (rounds, samples, eta) given the third is maximal; with all three the budget is
     checked; with fewer, the player's rule supplies what is missing. No private row has a
     part in it.
+
+    Args:
+        budget: what the run may cost.
+        schema: the declared domain.
+        player: who answers the draws.
+        rounds: of the game; None to plan them.
+        samples: draws per round; None to plan them.
+        eta: learning rate of the query player; None to plan it.
     """
     solve = _Solver(budget, player)
     if rounds is not None and samples is not None and eta is not None:

@@ -46,7 +46,7 @@ class QueryPlayer:
         *,
         reference: int | None = None,
     ) -> Draws:
-        """`samples` independent (query, sign) pairs against the answers `played`."""
+        """`samples` independent (query, sign) pairs against the answers `played`; see `Drawer`."""
         self._shard.score(
             self._answers.counts,
             played,

@@ -61,7 +61,17 @@ def rehearse(
     observer: Callable[[int, int], None] = lambda done, total: None,
     seed: int = 0,
 ) -> ErrorTable:
-    """The errors of a game like the one of the transcript, if the model were the truth."""
+    """The errors of a game like the one of the transcript, if the model were the truth.
+
+    Args:
+        model: stands in for the private table.
+        actions: the queries that could be drawn.
+        transcript: the game that is played again.
+        rows: the public number of rows, or the public reference size.
+        schedule: how models are trained.
+        observer: told how many rounds are done, and of how many.
+        seed: of the rehearsal's own, public randomness.
+    """
     generator = np.random.default_rng(seed)
     asked = actions.workload
     if len(asked) > MOST_QUERIES:

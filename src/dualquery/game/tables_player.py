@@ -166,7 +166,14 @@ class TablesPlayer:
         return TablesMove(members, count)
 
     def replay(self, known: Known, number: int, released: Released, move: Move) -> Known:
-        """What is known after a step."""
+        """What is known after a step; also when a run is resumed.
+
+        Args:
+            known: before the step.
+            number: of the step, from 0.
+            released: what it released.
+            move: the fits that followed, if there were any.
+        """
         after = self._with(known, released)
         found = expect(TablesMove, move).members
         if found is None:

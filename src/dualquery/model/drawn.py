@@ -84,7 +84,14 @@ class Drawn:
 def answers_of(
     compiled: CompiledWorkload, tables: Singles, weights: Singles, buffers: Buffers
 ) -> Singles:
-    """The answers of a mixture in the order of a compiled workload; fills the rows of literals."""
+    """The answers of a mixture in the order of a compiled workload.
+
+    Args:
+        compiled: the workload.
+        tables: the probability of every code under every component.
+        weights: of the components.
+        buffers: scratch space; its rows of literals are filled.
+    """
     from dualquery.model._kernels import fill_rows
 
     fill_rows(tables, compiled.member_start, compiled.members, buffers.rows)

@@ -32,7 +32,14 @@ class Parameters:
 
     @classmethod
     def start(cls, stack: Stack, components: int, noise: float, seed: int) -> Parameters:
-        """Near-uniform tables; the noise tells the components apart."""
+        """Near-uniform tables; the noise tells the components apart.
+
+        Args:
+            stack: the attributes.
+            components: how many.
+            noise: standard deviation of the first logits.
+            seed: of the noise, which is public.
+        """
         codes = stack.rows
         flat = np.zeros((codes + 1) * components, dtype=np.float32)
         generator = np.random.default_rng(seed)

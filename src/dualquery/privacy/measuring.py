@@ -87,6 +87,12 @@ def batch_event(
 
     Each of them moves by at most one table's sensitivity, so together they move by √T of it in L2
     and by T of it in L1.
+
+    Args:
+        noise: its kind.
+        scale: of the noise in one cell.
+        tables: T, how many marginals.
+        neighbours: the unit of privacy.
     """
     return MeasurementEvent(
         noise, scale, tables * neighbours.table_l1, math.sqrt(tables) * neighbours.table_l2

@@ -36,8 +36,13 @@ def decode(
 ) -> pa.Table:
     """Records as an Arrow table.
 
-    A bin becomes a value inside it: its middle, or with a generator a random one, spread inside the
-    bin as `within` says of a column. The types of the columns follow from the schema.
+    A bin becomes a value inside it. The types of the columns follow from the schema.
+
+    Args:
+        codes: one row per record, one column per attribute.
+        schema: what the codes mean.
+        generator: draws the values inside bins; None takes the middles.
+        within: says of a column how values are spread inside its bins; None for evenly.
     """
     arrays = [
         decode_column(
@@ -72,7 +77,14 @@ def decode_column(
     generator: np.random.Generator | None = None,
     within: Within | None = None,
 ) -> pa.Array:
-    """One column of cells."""
+    """One column of cells.
+
+    Args:
+        codes: one per cell.
+        attribute: what they mean.
+        generator: draws the values inside bins; None takes the middles.
+        within: how values are spread inside bins; None as nothing was measured there.
+    """
     if attribute.is_numeric:
         proper = np.minimum(codes, attribute.proper_size - 1)
         cells = _inside_bins(proper, attribute, generator, within)

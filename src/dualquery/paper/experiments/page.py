@@ -45,12 +45,27 @@ def record_machine(out: Path, name: str) -> None:
 def write_figures(
     experiment: Experiment, runs: list[FinishedRun], out: Path, quick: bool
 ) -> list[Path]:
+    """The figures of one experiment, as files.
+
+    Args:
+        experiment: what was run.
+        runs: its finished runs.
+        out: the folder of all results.
+        quick: whether the sizes were small; such results are kept apart.
+    """
     stem = out / file_stem(experiment.name, quick)
     return save_figure(experiment.panels(runs), runs, stem)
 
 
 def write_summary(experiment: Experiment, runs: list[FinishedRun], out: Path, quick: bool) -> Path:
-    """`NAME.md`: the claims and the means of one experiment."""
+    """`NAME.md`: the claims and the means of one experiment.
+
+    Args:
+        experiment: what was run.
+        runs: its finished runs.
+        out: the folder of all results.
+        quick: whether the sizes were small; such results are kept apart.
+    """
     path = out / f"{file_stem(experiment.name, quick)}.md"
     write_whole(path, _section(experiment, runs, quick, level=1))
     return path
