@@ -49,13 +49,14 @@ class ErrorTable:
         return cls(_filled(scale))
 
     def leaning_up(self) -> ErrorTable:
-        """Every class takes the mean square of itself and of the next class of larger answers.
+        """Every class but the smallest takes the larger error of itself and the next larger class.
 
         An answer is in its class by its own error too: some of the small ones should be larger.
+        Answers next to 0 or 1 are most often right, and are left as they are.
         """
-        squares = self.scale**2
-        squares[:, :-1] = 0.5 * (squares[:, :-1] + squares[:, 1:])
-        return ErrorTable(np.sqrt(squares))
+        leaning = self.scale.copy()
+        leaning[:, 1:-1] = np.maximum(self.scale[:, 1:-1], self.scale[:, 2:])
+        return ErrorTable(leaning)
 
     def of_answers(self, workload: Workload, answers: Floats) -> Floats:
         """A standard error for each answer, interpolated between the classes."""
