@@ -8,11 +8,13 @@ from tools.mutants.catalogue import (
     game,
     ledger,
     noise,
+    tables,
 )
 
 MUTANTS = (
     *draws.MUTANTS,
     *noise.MUTANTS,
+    *tables.MUTANTS,
     *accounting.MUTANTS,
     *counting.MUTANTS,
     *engines.MUTANTS,

@@ -1,0 +1,189 @@
+"""Mistakes in measured tables: their price, their noise, and what a resume does with them."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import Mutant
+
+_TABLES = "src/dualquery/game/tables.py"
+_MEASURING = "src/dualquery/privacy/measuring.py"
+_PURSE = "src/dualquery/privacy/purse.py"
+_TRANSCRIPT = "src/dualquery/game/transcript.py"
+_ROUNDS = "tests/game/test_measured_rounds.py"
+_GAME = "tests/game/test_tables.py"
+_KILLED = f"{_ROUNDS}::test_killed_inside_a_fit"
+_PRICE = "tests/privacy/test_measurements.py"
+_STATED = f"{_GAME}::test_the_planned_and_the_stated_cost_are_within_the_budget"
+_WORKERS = f"{_ROUNDS}::test_workers_count_cells_and_the_client_adds_the_noise"
+
+MUTANTS = (
+    Mutant(
+        "tables-batch-priced-as-one",
+        _MEASURING,
+        "math.sqrt(tables) * neighbours.table_l2",
+        "neighbours.table_l2",
+        (f"{_GAME}::test_the_mean_price_of_a_batch_is_that_of_its_tables",),
+        "A batch of T tables costs √T times what is stated.",
+    ),
+    Mutant(
+        "tables-batch-priced-as-one-in-l1",
+        _MEASURING,
+        "tables * neighbours.table_l1, math",
+        "neighbours.table_l1, math",
+        (f"{_GAME}::test_the_mean_price_of_a_batch_is_that_of_its_tables",),
+        "A batch of T tables with Laplace noise costs T times what is stated.",
+    ),
+    Mutant(
+        "tables-noise-of-one-for-a-batch",
+        _PURSE,
+        "l2 = math.sqrt(tables) * self.budget.neighbours.table_l2",
+        "l2 = self.budget.neighbours.table_l2",
+        (_STATED, f"{_ROUNDS}::test_tables_that_cover_one_another_are_paid_for_one_by_one"),
+        "The noise of a batch is that of one table, and the run exceeds its budget.",
+    ),
+    Mutant(
+        "tables-noise-for-fewer-than-are-measured",
+        _TABLES,
+        "scale = plan.purse.scale(step.share, len(marginals))",
+        "scale = plan.purse.scale(step.share, 1)",
+        (_STATED,),
+        "The noise of a batch is that of one table, and the run exceeds its budget.",
+    ),
+    Mutant(
+        "tables-sensitivity-of-adding",
+        "src/dualquery/privacy/neighbours.py",
+        "return math.sqrt(2.0) if self is Neighbours.REPLACE_ONE else 1.0",
+        "return math.sqrt(2.0) if self is Neighbours.REPLACE_ONE else 0.99",
+        (f"{_PRICE}::test_the_rounded_gaussian_mechanism_costs_what_its_event_says",),
+        "An added record changes one cell by one: the cost would be above what is stated.",
+    ),
+    Mutant(
+        "tables-sensitivity-of-replacing-by-a-hair",
+        "src/dualquery/privacy/neighbours.py",
+        "return math.sqrt(2.0) if self is Neighbours.REPLACE_ONE else 1.0",
+        "return 1.4 if self is Neighbours.REPLACE_ONE else 1.0",
+        (f"{_PRICE}::test_the_rounded_gaussian_mechanism_costs_what_its_event_says",),
+        "Δ = 1.4 instead of √2: a cost that is one per cent too small is stated.",
+    ),
+    Mutant(
+        "tables-measured-with-less-noise-than-stated",
+        _MEASURING,
+        "counts + draw(scale, len(counts), source)",
+        "counts + draw(0.99 * scale, len(counts), source)",
+        (f"{_ROUNDS}::test_the_noise_has_the_scale_that_the_measurement_states",),
+        "The noise is one per cent smaller than the scale that is stated and paid for.",
+    ),
+    Mutant(
+        "tables-one-noise-for-all-cells",
+        _MEASURING,
+        "counts + draw(scale, len(counts), source)",
+        "counts + draw(scale, 1, source)",
+        (f"{_ROUNDS}::test_the_noise_has_the_scale_that_the_measurement_states",),
+        "The difference of two cells would be exact.",
+    ),
+    Mutant(
+        "tables-noise-of-the-first-round-again",
+        _TABLES,
+        "made = source.for_round(number)",
+        "made = source.for_round(0)",
+        (f"{_ROUNDS}::test_every_round_takes_its_own_part_of_the_source",),
+        "Noise that serves twice cancels out between two tables of a repeatable run.",
+    ),
+    Mutant(
+        "tables-used-before-they-are-on-disk",
+        _TABLES,
+        "            journal.write_released(number, released)\n"
+        "        move = journal.move(number)\n"
+        "        if move is None:\n"
+        "            move = player.respond(known, number, released)\n",
+        "        move = journal.move(number)\n"
+        "        if move is None:\n"
+        "            move = player.respond(known, number, released)\n"
+        "            if journal.released(number) is None:\n"
+        "                journal.write_released(number, released)\n",
+        (_KILLED,),
+        "A run killed while it fits would measure that round again: two tables for one price.",
+    ),
+    Mutant(
+        "tables-measured-again-after-a-kill",
+        _TABLES,
+        "        if released is None:\n            made",
+        "        kept = released\n"
+        "        if released is None or journal.move(number) is None:\n            made",
+        (_KILLED,),
+        "A resumed run would measure again what was measured: two tables for one price.",
+    ),
+    Mutant(
+        "tables-forgotten-by-the-journal",
+        "src/dualquery/game/journal.py",
+        '                    if "attributes" in arrays:\n',
+        "                    if False:\n",
+        (_KILLED,),
+        "A resumed run would not know what it measured, nor pay for it.",
+    ),
+    Mutant(
+        "tables-noise-per-worker",
+        "src/dualquery/engines/cluster.py",
+        "return self.count(table, marginals.queries(schema), out_of_domain).counts",
+        "found = self.count(table, marginals.queries(schema), out_of_domain).counts\n"
+        "        return found + np.random.default_rng().integers(-1, 2, found.shape)",
+        (_WORKERS,),
+        "Noise is added where the rows are, besides that of the client: σ is not what is stated.",
+    ),
+    Mutant(
+        "tables-measured-on-one-part",
+        "src/dualquery/engines/cluster.py",
+        "                for part in parts\n            ]\n",
+        "                for part in parts[:1]\n            ]\n",
+        (_WORKERS,),
+        "Only the first part of a table is counted.",
+    ),
+    Mutant(
+        "tables-left-out-of-the-events",
+        _TRANSCRIPT,
+        "                found = found.then(Events.of_measurements(one.measurement"
+        ".event(neighbours)))",
+        "                pass",
+        (_STATED, f"{_GAME}::test_forged_tables_are_refused_in_one_line"),
+        "Measured tables are free, in the statement and when a release is read.",
+    ),
+    Mutant(
+        "tables-left-out-when-a-release-is-read",
+        _TRANSCRIPT,
+        "Measurement.from_arrays(measured) if measured else None,",
+        "None,",
+        (f"{_GAME}::test_a_release_is_read_back_with_its_measurements",),
+        "The ε of a release is computed again without its measured tables.",
+    ),
+    Mutant(
+        "tables-last-one-left-out-of-the-events",
+        _TRANSCRIPT,
+        "        for one in self.rounds:\n            if one.measurement is None or",
+        "        for one in self.rounds[:-1]:\n            if one.measurement is None or",
+        (_STATED,),
+        "What the last round released is not charged.",
+    ),
+    Mutant(
+        "tables-drawn-at-a-temperature-for-another-divisor",
+        _TABLES,
+        "scaled = budget.neighbours.rescaled(temperature, budget.rows, reference)",
+        "scaled = 1.01 * temperature * reference / budget.rows",
+        (f"{_GAME}::test_draws_under_add_remove_use_the_temperature_that_was_paid_for",),
+        "Under add-remove, draws between tables cost more than is charged.",
+    ),
+    Mutant(
+        "tables-drawn-against-the-charged-size",
+        _TABLES,
+        "return drawer.draw(scaled, answers, samples, source, reference=reference)",
+        "return drawer.draw(scaled, answers, samples, source)",
+        (f"{_GAME}::test_draws_under_add_remove_use_the_temperature_that_was_paid_for",),
+        "Scores are divided by n0 at a temperature for the estimated size: another range.",
+    ),
+    Mutant(
+        "tables-forged-groups-believed",
+        "src/dualquery/release/verifying.py",
+        "            and _partitions(groups)\n",
+        "",
+        (f"{_GAME}::test_forged_tables_are_refused_in_one_line",),
+        "The price of a table rests on disjoint cells; a forged release might have others.",
+    ),
+)
