@@ -274,16 +274,6 @@ def test_nobody_else_can_join_the_cluster_of_a_run(monkeypatch: pytest.MonkeyPat
             assert asyncio.run(accepted(address, **own))
 
 
-def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
-    from dualquery.engines import cluster
-
-    monkeypatch.setattr(cluster, "CONNECT", "1s")
-    engine = open_engine("dask", "tcp://127.0.0.1:9")
-    with pytest.raises(EngineError, match=r"cannot reach Dask workers at tcp://127\.0\.0\.1:9"):
-        engine.__enter__()
-
-
 @pytest.mark.slow
 def test_a_killed_worker_is_survived(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")

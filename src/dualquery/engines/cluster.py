@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib import import_module
 from types import TracebackType
@@ -31,6 +31,7 @@ from dualquery.engines.parts import (
     cut,
     package_version,
 )
+from dualquery.engines.scheduler import awaited, gone, is_gone, needed, quiet, reach
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.moves import Move, RecordMove, expect
 from dualquery.game.query_player import QueryPlayer
@@ -53,8 +54,8 @@ ATTEMPTS = 6
 FAN_IN = 4
 """How many counts of parts one task adds up."""
 
-CONNECT = "20s"
-"""How long to try to reach a scheduler."""
+CONNECT = "10s"
+"""How long a scheduler that listens may take to answer."""
 
 PATIENCE = 60
 """Seconds to wait for a worker when there is none."""
@@ -77,9 +78,13 @@ class DaskEngine:
         self._cluster: Any = None
         self._client: Any = None
         self._run = uuid.uuid4().hex
+        self._held = ExitStack()
 
     def __enter__(self) -> Self:
+        if self._scheduler is not None:
+            reach(self._scheduler)
         distributed: Any = import_module("distributed")
+        self._held.enter_context(quiet())
         try:
             if self._scheduler is None:
                 # Without credentials any process on this machine could join and read exact counts.
@@ -113,12 +118,14 @@ class DaskEngine:
         trace: TracebackType | None,
     ) -> None:
         if self._client is not None:
-            with suppress(Exception):  # a scheduler that is gone holds nothing any more
-                self._client.run(forget, self._run, on_error="ignore")
+            with suppress(Exception):
+                if not is_gone(self._client):  # its workers would wait for a scheduler in vain
+                    self._client.run(forget, self._run, on_error="ignore")
             with suppress(Exception):
                 self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+        self._held.close()
 
     @property
     def client(self) -> Any:
@@ -128,9 +135,17 @@ class DaskEngine:
     def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
         if not isinstance(table, ParquetTable):  # one stream of rows cannot be cut into parts
             return LocalEngine().count(table, workload, out_of_domain)
+        with needed(self._client):
+            counted = self._count_parts(table, workload, out_of_domain)
+        # A folder without row groups has no parts to count.
+        return counted or LocalEngine().count(table, workload, out_of_domain)
+
+    def _count_parts(
+        self, table: ParquetTable, workload: Workload, out_of_domain: OutOfDomain
+    ) -> Counted | None:
         parts = cut(table, 2 * len(self._client.nthreads()))
         if not parts:
-            return LocalEngine().count(table, workload, out_of_domain)
+            return None
 
         def attempt() -> Private[Counted]:
             # Not part of the tasks: a workload of millions of queries is sent once per worker.
@@ -144,10 +159,10 @@ class DaskEngine:
                     self._client.submit(add_parts, level[i : i + FAN_IN], pure=False)
                     for i in range(0, len(level), FAN_IN)
                 ]
-            added: Private[Counted] = level[0].result()
+            added: Private[Counted] = awaited(self._client, level[0])
             return added
 
-        return _persistently(attempt).open()
+        return _persistently(self._client, attempt).open()
 
     def tabulate(
         self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
@@ -156,7 +171,8 @@ class DaskEngine:
         return self.count(table, marginals.queries(schema), out_of_domain).counts
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
-        shards = RemoteShards(self._client, self._run, actions, answers, reference)
+        with needed(self._client):
+            shards = RemoteShards(self._client, self._run, actions, answers, reference)
         return RemoteQueryPlayer(answers, reference, shards)
 
     def data_player(self, player: DataPlayer[State]) -> DataPlayer[State]:
@@ -209,8 +225,9 @@ class RemoteQueryPlayer(QueryPlayer):
         reference: int | None = None,
     ) -> Draws:
         """As in `QueryPlayer`, except that `played` may also be the records so far."""
-        self._shards.news(temperature, played, reference)
-        return draw(self._shards, samples, source)
+        with needed(self._shards.client):
+            self._shards.news(temperature, played, reference)
+            return draw(self._shards, samples, source)
 
 
 class RemoteShards:
@@ -224,7 +241,7 @@ class RemoteShards:
     def __init__(
         self, client: Any, run: str, actions: Actions, answers: Counted, reference: int
     ) -> None:
-        self._client = client
+        self.client = client
         self._run = run
         workload = self._workload = actions.queries
         self._log_prior = actions.log_prior
@@ -326,10 +343,10 @@ class RemoteShards:
             question = replace(question, news=self._news(i, 0), largest=self._largest)
             try:
                 # Scattered, not part of the task: it may be large, and tasks are kept and logged.
-                birth = self._client.scatter(self._birth(i), workers=[home], hash=False)
+                birth = self.client.scatter(self._birth(i), workers=[home], hash=False)
             except losses():
                 return None
-        return self._client.submit(
+        return self.client.submit(
             step, f"{self._run}/{i}", self._number, question, birth, workers=[home], pure=False
         )
 
@@ -341,7 +358,9 @@ class RemoteShards:
                 return found
             except TimeoutError:
                 # A task that is bound to a lost worker would wait for it for ever.
-                if self._homes[i] not in self._client.nthreads():
+                if self.client.status != "running" and is_gone(self.client):
+                    raise gone(self.client) from None
+                if self._homes[i] not in self.client.nthreads():
                     future.cancel()
                     return None
             except losses():
@@ -350,12 +369,14 @@ class RemoteShards:
 
     def _rehome(self) -> None:
         """Give the shards of lost workers to those that are left."""
+        if is_gone(self.client):
+            raise gone(self.client)
         try:
-            self._client.wait_for_workers(1, timeout=PATIENCE)
+            self.client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
             raise EngineError("all Dask workers were lost") from None
-        require_same_version(self._client)  # new workers may have joined
-        left = sorted(self._client.nthreads())
+        require_same_version(self.client)  # new workers may have joined
+        left = sorted(self.client.nthreads())
         for i, home in enumerate(self._homes):
             if home not in left:
                 self._homes[i] = left[i % len(left)]
@@ -373,13 +394,14 @@ def require_same_version(client: Any) -> None:
             raise another_version(version, __version__)
 
 
-def _persistently(attempt: Callable[[], Private[Counted]]) -> Private[Counted]:
+def _persistently(client: Any, attempt: Callable[[], Private[Counted]]) -> Private[Counted]:
     """Try again while attempts fail because workers were lost."""
     for _ in range(ATTEMPTS):
         try:
             return attempt()
         except losses():
-            continue
+            if is_gone(client):
+                raise gone(client) from None
     raise EngineError(f"workers were lost {ATTEMPTS} times while counting; giving up")
 
 
