@@ -494,3 +494,29 @@ def test_forged_fits_are_refused_in_one_line(kept: Path, tmp_path: Path) -> None
     forged = replace(made, parameters=RunParameters.from_dict({**said, "tables": larger}))
     with pytest.raises(ReleaseError, match="fits in this release"):
         refitted(forged, errors=False)
+
+
+def test_a_plan_that_is_not_that_of_the_rounds_is_refused(kept: Path, tmp_path: Path) -> None:
+    """Without its plan a release of tables cannot be fitted again, nor can it with another."""
+
+    def shorter(plan) -> None:
+        plan["steps"].pop()
+
+    def drawn(plan) -> None:
+        plan["steps"][0]["kind"] = str(Kind.DRAWS)
+
+    changes = {
+        "no plan": (lambda given: given.pop("tables"), "no plan of them"),
+        "nothing": (lambda given: given.update(tables=None), "no plan of them"),
+        "shorter": (lambda given: shorter(given["tables"]), "not those of the plan"),
+        "another": (lambda given: drawn(given["tables"]), "not those of the plan"),
+    }
+    for name, (change, said) in changes.items():
+        out = Path(shutil.copytree(kept, tmp_path / name))
+        content = json.loads((out / "release.json").read_text())
+        change(content["parameters"])
+        content["digest"] = verifying.content_digest(content)
+        (out / "release.json").write_text(json.dumps(content))
+        with pytest.raises(ReleaseError, match=said) as refused:
+            dq.load(out)
+        assert "\n" not in str(refused.value)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import dualquery as dq
 from dualquery.base.errors import ReleaseError
@@ -182,3 +183,28 @@ def test_files_outside_of_the_directory_are_not_looked_at(out: Path) -> None:
     edit(out, lambda content: content["files"].update({"../secret": "0"}))
     with pytest.raises(ReleaseError, match="which no release has"):
         dq.load(out)
+
+
+def test_records_are_bounded_before_anyone_unpacks_them(out: Path) -> None:
+    """A column of one value packs to nothing: few bytes can declare very many records."""
+    honest = parquet.read_table(out / "records.parquet")
+    many = {name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**6, np.int8)), [0])
+            for name in honest.column_names}  # fmt: skip
+    for forged, said in (
+        (pa.table(many), "declares 1,000,000 records; expected at most"),
+        (honest.append_column("more", honest.column(0)), "other columns"),
+        (honest.replace_schema_metadata({"long": "x" * (1 << 22)}), "a description of"),
+    ):
+        stamp = honest.schema.metadata or {}
+        kept = {**stamp, **(forged.schema.metadata or {})}
+        stream = io.BytesIO()
+        parquet.write_table(forged.replace_schema_metadata(kept), stream)
+        assert len(stream.getvalue()) < 1 << 24
+        replace_array(out, "records.parquet", stream.getvalue())
+        with pytest.raises(ReleaseError, match=said) as refused:
+            dq.load(out)
+        assert "\n" not in str(refused.value)
+    for nonsense in (b"", b"PAR1", b"PAR1" + bytes(4) + b"PAR1", b"PAR1\xff\xff\xff\x7fPAR1"):
+        replace_array(out, "records.parquet", nonsense)
+        with pytest.raises(ReleaseError):
+            dq.load(out)

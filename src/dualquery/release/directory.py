@@ -30,6 +30,8 @@ from dualquery.release.parameters import RunParameters
 from dualquery.release.published import Published
 from dualquery.release.verifying import (
     check_measurements,
+    check_plan,
+    check_records,
     check_shapes,
     check_statement,
     content_digest,
@@ -297,9 +299,14 @@ def _assemble(folder: Path, content: Document) -> Published:
         transcript = Transcript.from_arrays(arrays, content["rounds"])
         check_measurements(transcript, schema)
         parameters = RunParameters.from_dict(content["parameters"])
+        check_plan(parameters.tables, transcript)
         check_statement(privacy, content["privacy"]["stamp"], parameters, transcript)
     except ParameterError as error:  # it speaks of a value in the file, not of the reader's
         raise ReleaseError(str(error)) from None
+    if "records.parquet" in content["files"]:
+        records = transcript.records
+        most = SHOWN_RECORDS if records is None else len(records)
+        check_records(folder / "records.parquet", most, schema)
     model = errors = None
     if "model.npz" in content["files"]:
         stored = read_arrays(folder / "model.npz")

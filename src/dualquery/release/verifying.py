@@ -19,13 +19,18 @@ import numpy as np
 from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
+from dualquery.game.tables_plan import Kind, TablesPlan
 from dualquery.game.transcript import Transcript
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.release.frames import WIDEST
 from dualquery.release.parameters import RunParameters
 from dualquery.workloads.marginals import Groups
 
 MOST_JSON = 1 << 28
 """The most bytes of `release.json`; a schema of a million codes needs a tenth of them."""
+
+FOOTER, FOOTER_OF_COLUMN = 1 << 20, 1 << 14
+"""The most bytes in which a Parquet file describes itself, and each of its columns."""
 
 SAME = 1e-9
 """The relative difference that is allowed, as another machine may round logarithms differently."""
@@ -149,6 +154,50 @@ def _partitions(groups: Groups) -> bool:
         return False
     every = np.repeat(groups.start[:-1], codes) + groups.of_code
     return bool(np.all(np.bincount(every, minlength=int(groups.start[-1])) > 0))
+
+
+def check_plan(plan: TablesPlan | None, transcript: Transcript) -> None:
+    """Refuse a plan of tables that is not the one by which the transcript was made."""
+    if plan is None:
+        if transcript.measurements:
+            raise ReleaseError("it holds measured tables, but its parameters no plan of them")
+        return
+    drawn = [step.kind is Kind.DRAWS for step in plan.steps]
+    if drawn != [one.measurement is None for one in transcript]:
+        raise ReleaseError("its rounds are not those of the plan in its parameters")
+
+
+def check_records(path: Path, rows: int, schema: Schema) -> None:
+    """Refuse a `records.parquet` that declares other columns, or more, than a release has.
+
+    Only its description is read, and never more of that than its columns need: a small file can
+    declare more rows than any memory holds.
+
+    Args:
+        path: the file.
+        rows: the most rows it may have.
+        schema: whose attributes are its columns.
+    """
+    from pyarrow import parquet
+
+    names = ["codes"] if len(schema) > WIDEST else list(schema.names)
+    with path.open("rb") as stream:
+        stream.seek(-min(8, path.stat().st_size), os.SEEK_END)
+        length = int.from_bytes(stream.read(4), "little")
+    if length > FOOTER + FOOTER_OF_COLUMN * len(names):
+        raise ReleaseError(f"{str(path)!r} has a description of {length:,} bytes")
+    described = parquet.read_metadata(path)
+    if described.schema.to_arrow_schema().names != names:
+        raise ReleaseError(f"{str(path)!r} has other columns than its schema")
+    groups = [described.row_group(number) for number in range(described.num_row_groups)]
+    declared = (described.num_rows, *(group.num_rows for group in groups))
+    if min(declared) < 0 or max(declared) > rows or sum(declared[1:]) != described.num_rows:
+        raise ReleaseError(
+            f"{str(path)!r} declares {described.num_rows:,} records; expected at most {rows:,}"
+        )
+    size = sum(group.total_byte_size for group in groups)
+    if size > _memory():
+        raise ReleaseError(f"{str(path)!r} declares {size:,} bytes, more than the memory here")
 
 
 def check_statement(
