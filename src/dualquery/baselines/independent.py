@@ -12,6 +12,7 @@ from dualquery.baselines.product import product_answers
 from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.unit import Unit
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Table
@@ -52,7 +53,7 @@ class Independent:
         *,
         epsilon: float,
         delta: float,
-        neighbours: Neighbours,
+        neighbours: Neighbours | Unit,
         generator: np.random.Generator,
         out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
     ) -> Independent:
@@ -68,11 +69,11 @@ class Independent:
             out_of_domain: what to do with a cell outside its domain.
         """
         counts = one_way_counts(table, schema, out_of_domain)
-        moved = 2 if neighbours is Neighbours.REPLACE_ONE else 1
-        scale = np.sqrt(moved * len(schema)) / mu_of(epsilon, delta)
+        unit = Unit(neighbours) if isinstance(neighbours, Neighbours) else neighbours
+        scale = unit.table_l2 * np.sqrt(len(schema)) / mu_of(epsilon, delta)
         noisy = counts + generator.normal(0.0, scale, len(counts))
         first = schema.code_start
-        cost = Cost(epsilon, delta, neighbours, "Gaussian noise on one-way tables", FLOATING)
+        cost = Cost(epsilon, delta, unit.neighbours, "Gaussian noise on one-way tables", FLOATING)
         return cls(_shares(noisy, first), first, cost)
 
     def answers(self, workload: Workload) -> Floats:

@@ -21,6 +21,10 @@ def ledger(
     neighbours: Annotated[
         str | None, typer.Option(help="replace-one (default) or add-remove, with --create.")
     ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="The column that names persons, with --create; default: single records."),
+    ] = None,
     label: Annotated[
         str | None, typer.Option(help="The data set's name, with --create; default: the file's.")
     ] = None,
@@ -33,7 +37,13 @@ def ledger(
     from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import figure
 
-    declared = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "label": label}
+    declared = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": neighbours,
+        "unit": unit,
+        "label": label,
+    }
     if create:
         if epsilon is None or delta is None:
             raise ParameterError("--create needs --epsilon and --delta")
@@ -43,6 +53,7 @@ def ledger(
             delta=delta,
             label=label or "",
             neighbours=Neighbours.parse(neighbours or Neighbours.REPLACE_ONE),
+            unit=unit or "",
         )
     else:
         for name, value in declared.items():
@@ -61,7 +72,7 @@ def ledger(
     console = Console()
     console.print(
         f"{account.label}: spent ε = {figure(account.spent)} of {rounded_up(account.epsilon)} at "
-        f"δ = {rounded_up(account.delta)}, {account.neighbours} neighbours",
+        f"δ = {rounded_up(account.delta)}, {account.neighbours} neighbours, {account.protects}",
         markup=False,
     )
     if not account.entries:

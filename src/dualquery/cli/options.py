@@ -34,6 +34,16 @@ Rounds = Annotated[int | None, typer.Option(help="Rounds T. [default: planned]")
 Samples = Annotated[int | None, typer.Option(help="Draws s per round. [default: planned]")]
 Eta = Annotated[float | None, typer.Option(help="Learning rate η. [default: planned]")]
 Neighbours = Annotated[str, typer.Option(help="replace-one or add-remove.")]
+Unit = Annotated[
+    str | None,
+    typer.Option(help="Column that names the person of a row: their rows are protected together."),
+]
+MostRecords = Annotated[
+    int | None, typer.Option(help="With --unit: the most rows of one person that are counted.")
+]
+Weigh = Annotated[
+    str, typer.Option(help="With --unit, what counts once: record, or person (shared by rows).")
+]
 Accountant = Annotated[str, typer.Option(help="pure, advanced, per-round, zcdp or gaussian.")]
 Json = Annotated[bool, typer.Option("--json", help="Figures as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
@@ -115,6 +125,9 @@ PublicHeader = Annotated[
     typer.Option(
         "--public-header", help="The table's column names are public; a pattern may name them."
     ),
+]
+Note = Annotated[
+    str | None, typer.Option(help="What the ledger says of it. [default: the path of --out]")
 ]
 LedgerFile = Annotated[Path | None, typer.Option(help="Charge this budget ledger.")]
 Seed = Annotated[int | None, typer.Option(help="Repeatable draws, for experiments: NOT PRIVATE.")]

@@ -17,7 +17,6 @@ from dualquery.estimator.settings import Asked, Mechanism, Tuning
 from dualquery.estimator.stages import Notice, Progress
 from dualquery.game.plan import Plan
 from dualquery.oracles.oracle import Oracle
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.release.directory import check_free, write_release
 from dualquery.release.frames import FrameStyle
 from dualquery.release.release import Release
@@ -54,6 +53,11 @@ class DualQuery:
         accountant: the theorem that states ε: gaussian, zcdp, per-round, advanced or pure.
         rows: the public reference size that add-remove neighbours need.
         seed: makes a run repeatable, for experiments, and therefore NOT PRIVATE.
+        unit: the column that names the person of a row: all rows of a person are then protected
+            together. Left out, each row is protected for itself.
+        most_records: the most rows of one person that are counted; others are left out.
+        weigh: what counts once where there is a unit: "record", every row that is kept, or
+            "person", every person, shared by their rows.
         player: "model" or "record" (the paper's); left out, planned from public quantities.
         refit: whether a model is fitted to the draws of a record player at the end.
         errors: whether standard errors are worked out.
@@ -81,6 +85,9 @@ class DualQuery:
     accountant: str = "gaussian"
     rows: int | None = None
     seed: int | None = None
+    unit: str | None = None
+    most_records: int | None = None
+    weigh: str = "record"
     player: str | None = None
     refit: bool = True
     errors: bool = True
@@ -119,6 +126,7 @@ class DualQuery:
         directory: str | Path | None = None,
         resume: bool = False,
         ledger: str | Path | None = None,
+        note: str | None = None,
         like_input: bool = False,
         progress: Progress = lambda stage, done, total: None,
         notice: Notice = lambda line: None,
@@ -132,17 +140,19 @@ class DualQuery:
             directory: where the draws are kept while the run lasts, so that it can be resumed.
             resume: continue the run found there.
             ledger: a budget ledger that the release is charged to before its first draw.
+            note: what the ledger says of the release; left out, the path of the directory.
             like_input: NOT PRIVATE: samples carry the column types of the table, not those that
                 follow from the schema. No draw pays for that, and a type can depend on one cell.
             progress: called with a stage, what is done of it, and its total.
             notice: called with a line for each thing that the curator should know before the
                 first draw, such as a budget that promises little. The statement's `warnings`
-                repeats those about the budget.
+                repeats those about the budget. A line that begins with NOT PRIVATE is for the
+                curator alone.
         """
         if like_input:
             warnings.warn(LIKE_INPUT, stacklevel=2)
         folder = None if directory is None else Path(directory)
-        run = Run(folder, resume=resume, ledger=ledger)
+        run = Run(folder, resume=resume, ledger=ledger, note=note)
         with telling(folder), ExitStack() as held:
             made = self._made(table, schema, workload, run, progress, notice, held)
             run.settle()
@@ -157,6 +167,7 @@ class DualQuery:
         workload: str | Path | Asked = None,
         resume: bool = False,
         ledger: str | Path | None = None,
+        note: str | None = None,
         overwrite: bool = False,
         progress: Progress = lambda stage, done, total: None,
         notice: Notice = lambda line: None,
@@ -173,6 +184,7 @@ class DualQuery:
             workload: as in `fit`, or a file of queries, one per line.
             resume: continue the run found in `OUT.partial`.
             ledger: as in `fit`.
+            note: as in `fit`.
             overwrite: replace an earlier release.
             progress: as in `fit`.
             notice: as in `fit`.
@@ -180,7 +192,7 @@ class DualQuery:
         path = Path(out)
         partial = Path(f"{path}.partial")
         workload = listed(workload)
-        run = Run(partial, resume=resume, ledger=ledger)
+        run = Run(partial, resume=resume, ledger=ledger, note=note)
         with telling(partial), ExitStack() as held:
             if resume:
                 finished = finish(path, partial, run.promised(self.mechanism), ledger)
@@ -207,7 +219,8 @@ class DualQuery:
             workload: as in `release`.
         """
         outline = self.tuning.outline(schema, listed(workload))
-        return self.tuning.plan(self.mechanism.budget(rows), schema, outline.queries, outline.shape)
+        budget = self.mechanism.budget(rows * self.mechanism.protected.parts)
+        return self.tuning.plan(budget, schema, outline.queries, outline.shape)
 
     def _made(
         self,
@@ -223,9 +236,12 @@ class DualQuery:
         mechanism, tuning = self.mechanism, self.tuning
         job = stages.prepare(table, schema, workload, mechanism, tuning, notice)
         with open_engine(self.engine, self.scheduler) as engine:
-            if run.resume and mechanism.unit is Neighbours.ADD_REMOVE:
+            if run.resume and not mechanism.protected.size_is_public:
                 progress(
-                    "resuming (add-remove: that the table is the same cannot be checked)", 0, 0
+                    f"resuming ({mechanism.neighbours}, private size: that the table is the same "
+                    "cannot be checked)",
+                    0,
+                    0,
                 )
             progress("counting queries", 0, 0)
             ready = stages.count(job, engine, mechanism, tuning, notice)

@@ -14,7 +14,6 @@ from dualquery.estimator.settings import Mechanism
 from dualquery.game.journal import Journal, NoJournal, may_begin
 from dualquery.game.plan import Plan
 from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.release.parameters import RunParameters
 from dualquery.version import __version__
 from dualquery.workloads.actions import Actions
@@ -28,8 +27,24 @@ class Run:
         journal: where draws and measurements are before they are used.
     """
 
-    def __init__(self, directory: Path | None, *, resume: bool, ledger: str | Path | None) -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        *,
+        resume: bool,
+        ledger: str | Path | None,
+        note: str | None = None,
+    ) -> None:
+        """Nothing is opened except the ledger, which must exist.
+
+        Args:
+            directory: where the journal is kept; None for a run that cannot be resumed.
+            resume: continue the run found there.
+            ledger: the file that the run is charged to.
+            note: what the ledger says of the run; left out, the path of what it makes.
+        """
         self.directory = directory
+        self.note = str(directory or "").removesuffix(".partial") if note is None else note
         self.resume = resume
         self.ledger = None if ledger is None else Ledger(ledger)
         self.journal: Journal | NoJournal = NoJournal()
@@ -71,6 +86,7 @@ class Run:
             "neighbours": mechanism.neighbours,
             "accountant": mechanism.accountant,
             "seed": mechanism.seed,
+            "unit": None if mechanism.persons is None else mechanism.persons.to_dict(),
             "ledger": self._fingerprint,
         }
 
@@ -93,10 +109,10 @@ class Run:
             "ledger": self._fingerprint,
             **parameters.to_dict(),
         }
-        # Under add-remove neighbours nothing about the table is compared: see
+        # If the number of rows is private, nothing about the table is compared: see
         # docs/decisions/crashes.md.
         counts = None
-        if plan.budget.neighbours is Neighbours.REPLACE_ONE:
+        if plan.budget.unit.size_is_public:
             counts = np.ascontiguousarray(counted.counts, dtype="<i8").tobytes()
         if self.resume and not may_begin(self.directory):
             return Journal.resume(self.directory, run, counts)
@@ -111,7 +127,9 @@ class Run:
                 journal.identity,
                 plan.events,
                 neighbours=plan.budget.neighbours,
+                unit="" if plan.budget.persons is None else plan.budget.persons.column,
                 private=private,
+                note=self.note,
                 drawn=journal.digests,
             )
         except LedgerError as error:

@@ -22,6 +22,7 @@ from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.statement import PrivacyStatement
+from dualquery.privacy.unit import Persons, Unit, Weigh
 from dualquery.release.certificate import check_alpha
 from dualquery.release.parameters import RunParameters
 from dualquery.rows.encoding import OutOfDomain
@@ -64,6 +65,9 @@ class Mechanism:
         accountant: the theorem that states ε.
         rows: the public reference size; under replace-one the number of rows itself is public.
         seed: makes a run repeatable, and therefore NOT PRIVATE.
+        unit: the column that names the person of a row; left out, each row is a unit.
+        most_records: the most rows of one person that are counted.
+        weigh: what counts once: a record, or a person.
     """
 
     epsilon: float
@@ -72,35 +76,70 @@ class Mechanism:
     accountant: str = "gaussian"
     rows: int | None = None
     seed: int | None = None
+    unit: str | None = None
+    most_records: int | None = None
+    weigh: str = "record"
 
     def check(self) -> None:
         """Refuse what cannot be promised, before the table is read."""
-        budget = self.budget(self.rows or 1)
+        choice("weigh", self.weigh, Weigh)
+        if self.unit is None and (self.most_records is not None or self.weigh != Weigh.RECORD):
+            name = "most_records" if self.most_records is not None else "weigh"
+            raise ParameterError(f"{name} speaks of persons; name their column with unit")
+        if self.unit is not None and self.most_records is None:
+            raise ParameterError(
+                f"unit = {self.unit!r} needs most_records: the most rows of one person that count"
+            )
+        budget = self.budget((self.rows or 1) * self.protected.parts)
         # A run must not end in a statement that cannot be made.
         PrivacyStatement.of(
             Events.of([0.0], 1, budget.rows),
             delta=self.delta,
-            rows=budget.rows,
+            rows=budget.size,
             accountant=self.accountant,
         )
 
     @property
-    def unit(self) -> Neighbours:
+    def relation(self) -> Neighbours:
         return Neighbours.parse(self.neighbours)
 
+    @property
+    def persons(self) -> Persons | None:
+        """Who the rows belong to; None if each row is a unit of its own."""
+        if self.unit is None or self.most_records is None:
+            return None
+        return Persons(self.unit, self.most_records, Weigh(self.weigh))
+
+    @property
+    def protected(self) -> Unit:
+        """Whose influence is bounded."""
+        return Unit(self.relation, self.persons)
+
     def budget(self, rows: int) -> Budget:
-        """What may be spent on a table of so many rows."""
-        return Budget(self.epsilon, self.delta, self._reference(rows), self.unit, self.accountant)
+        """What may be spent on a table of so many rows; of persons, it is a number of parts."""
+        return Budget(
+            self.epsilon,
+            self.delta,
+            self._reference(rows),
+            self.relation,
+            self.accountant,
+            self.persons,
+        )
 
     def _reference(self, rows: int) -> int:
-        if self.unit is Neighbours.REPLACE_ONE:
+        if self.protected.size_is_public:
             return rows
+        if self.rows is None and self.relation is Neighbours.REPLACE_ONE:
+            raise ParameterError(
+                "a replaced person may have more or fewer rows, so weigh = record keeps the number "
+                "of rows private: give a public reference size with rows"
+            )
         if self.rows is None:
             raise ParameterError(
                 "neighbours add-remove keeps the number of rows private: give a public "
                 "reference size with rows"
             )
-        return self.rows
+        return self.rows * self.protected.parts
 
 
 @dataclass(frozen=True)

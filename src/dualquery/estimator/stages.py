@@ -31,6 +31,7 @@ from dualquery.model.schedule import Schedule
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement, weak_promises
+from dualquery.privacy.unit import Persons
 from dualquery.release.certificate import certify
 from dualquery.release.parameters import RunParameters
 from dualquery.release.refitting import refitted
@@ -38,6 +39,7 @@ from dualquery.release.release import Release
 from dualquery.release.unknown import about_untouched
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
+from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
@@ -48,7 +50,9 @@ Progress = Callable[[str, int, int], None]
 """Told (stage, done, total); all of it is public."""
 
 Notice = Callable[[str], None]
-"""Told one line, before the first draw, about what the curator should know; it is public."""
+"""Told one line, before the first draw, about what the curator should know.
+
+It is public, unless it begins with NOT PRIVATE."""
 
 State = TypeVar("State")
 
@@ -117,6 +121,8 @@ def prepare(
     patterns = _public_patterns(schema, tuning)
     source = open_table(table)
     _refuse_padding(source, mechanism)
+    if mechanism.persons is not None:
+        source = _by_person(source, mechanism.persons, tuning)
     bound = source.bind(schema)
     workload = tuning.workload(bound, asked)
     untouched = Actions.plain(workload).untouched
@@ -156,9 +162,14 @@ def count(
         actions = with_probes(asked, weights=job.weights)
         counted = engine.count(job.source, actions.queries, treatment)
     for line in weak_promises(
-        mechanism.epsilon, mechanism.delta, plan.budget.rows, mechanism.accountant
+        mechanism.epsilon, mechanism.delta, plan.budget.size, mechanism.accountant
     ):
         notice(line)
+    if isinstance(job.source, ByPerson) and job.source.strata.dropped:
+        notice(
+            f"NOT PRIVATE, for your eyes only: {job.source.strata.dropped:,} rows are left out, "
+            f"because their persons have more than {job.source.persons.most}"
+        )
     parameters = run_parameters(mechanism, tuning, plan, job.schedule, len(asked))
     return Ready(actions, counted, plan, parameters)
 
@@ -239,10 +250,11 @@ def finish(
     """
     budget = ready.plan.budget
     privacy = PrivacyStatement.of(
-        transcript.events(budget.rows, budget.neighbours),
+        transcript.events(budget.rows, budget.unit),
         delta=mechanism.delta,
-        rows=budget.rows,
+        rows=budget.size,
         neighbours=budget.neighbours,
+        persons=budget.persons,
         accountant=mechanism.accountant,
         private=mechanism.seed is None,
         public_header=job.patterns,
@@ -279,6 +291,20 @@ def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
     return schema.patterns
 
 
+def _by_person(table: Table, persons: Persons, tuning: Tuning) -> Table:
+    """The table as rows of persons; refuses what cannot be counted so."""
+    if tuning.engine != "local":
+        raise ParameterError(
+            f"unit = {persons.column!r} needs engine local: the rows of one person may lie in "
+            "several parts of a cluster"
+        )
+    if getattr(table, "declared_rows", None) is not None:
+        raise ParameterError(
+            "records declares rows that belong to no person: leave it out, or leave out unit"
+        )
+    return ByPerson(table, persons)
+
+
 def _refuse_padding(table: Table, mechanism: Mechanism) -> None:
     """A declared number of records fills a table up, which add-remove does not cover.
 
@@ -287,7 +313,7 @@ def _refuse_padding(table: Table, mechanism: Mechanism) -> None:
     """
     if (
         getattr(table, "declared_rows", None) is not None
-        and mechanism.unit is Neighbours.ADD_REMOVE
+        and mechanism.relation is Neighbours.ADD_REMOVE
     ):
         raise ParameterError(
             "records declares the number of records, which add-remove neighbours keep private: "

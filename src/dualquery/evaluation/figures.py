@@ -14,6 +14,7 @@ from dualquery.release.release import Release
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
+from dualquery.rows.persons import ByPerson
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -83,6 +84,8 @@ def evaluate(
     """
     treatment = OutOfDomain.parse(out_of_domain)
     opened = open_table(table)
+    if release.privacy.persons is not None:
+        opened = ByPerson(opened, release.privacy.persons)
     schema = opened.bind(release.schema)
     asked = release.workload if workload is None else workload
     answers = count_rows(opened, asked, treatment)
@@ -93,7 +96,7 @@ def evaluate(
         schema,
         epsilon=release.privacy.epsilon,
         delta=release.privacy.delta,
-        neighbours=release.privacy.neighbours,
+        neighbours=release.privacy.unit,
         generator=np.random.default_rng(),
         out_of_domain=treatment,
     )

@@ -313,16 +313,17 @@ def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> Estimate:
         queries: how many are asked.
         k: how many attributes each of them names.
     """
-    words = -(-plan.budget.rows // 64)
+    rows = plan.budget.size
+    words = -(-rows // 64)
     literals = min(int(schema.bit_counts.sum()), queries * k)
     counting = queries * k * words * 2.5e-11
-    packing = literals * plan.budget.rows * 4e-10
+    packing = literals * rows * 4e-10
     round_seconds = queries * 1.2e-8 + plan.samples * 2e-5
     memory = literals * words * 8 + queries * (4 * k + 8 + 1 + 8 + 8 + 8 + 4) + 2**28
     seconds = counting + packing + plan.rounds * round_seconds + 2.0
     if plan.tables is not None:
         seconds += _fitting_seconds(plan.tables, int(schema.sizes.sum()))
-        memory += int(schema.sizes.sum()) ** 2 * 16 + plan.budget.rows * len(schema) * 2
+        memory += int(schema.sizes.sum()) ** 2 * 16 + rows * len(schema) * 2
     elif plan.player is Player.MODEL:
         seconds += plan.rounds * 25 * queries * (2.5e-8 + 4e-10 * plan.rounds)
         memory += queries * 4 * (plan.rounds + 4)

@@ -13,7 +13,6 @@ from dualquery.game.tables_plan import Kind, Step, TablesPlan
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.transcript import Released, Round, Transcript
 from dualquery.privacy.measuring import measure
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.marginals import Marginals
@@ -90,15 +89,15 @@ def _draws(
 ) -> Draws:
     """Draws against what the fits answer.
 
-    Under add-remove neighbours the temperature is charged against the public reference n0, while
-    scores are divided by the estimated number of records N̂, which is public too. A temperature
-    that is larger by N̂/n0 then has the range that is charged; `rescaled` takes off what its
-    rounding costs.
+    If the number of records is private, the temperature is charged against the public reference
+    n0, while scores are divided by the estimated number of records N̂, which is public too. A
+    temperature that is larger by N̂/n0 then has the range that is charged; `rescaled` takes off
+    what its rounding costs.
     """
     answers = player.answers(known)
     budget = player.plan.budget
-    if budget.neighbours is Neighbours.REPLACE_ONE:
+    if budget.unit.size_is_public:
         return drawer.draw(temperature, answers, samples, source)
     reference = max(1, round(player.total(known)))
-    scaled = budget.neighbours.rescaled(temperature, budget.rows, reference)
+    scaled = budget.unit.rescaled(temperature, budget.rows, reference)
     return drawer.draw(scaled, answers, samples, source, reference=reference)

@@ -159,7 +159,7 @@ class TablesPlan:
                 more = self.budget.events([temperature], [step.draws])
             else:
                 scale = self.purse.scale(step.share, step.tables)
-                event = batch_event(self.purse.noise, scale, step.tables, self.budget.neighbours)
+                event = batch_event(self.purse.noise, scale, step.tables, self.budget.unit)
                 more = Events.of_measurements(event)
             planned = planned.then(more)
         return planned

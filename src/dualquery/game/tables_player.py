@@ -29,7 +29,6 @@ from dualquery.model.stack import Stack
 from dualquery.model.strengths import strengths
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.measuring import Measurement
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.workloads.marginals import Groups, Marginals
 from dualquery.workloads.workload import Workload
 
@@ -140,8 +139,8 @@ class TablesPlayer:
         return published(self._members(known), ascent, free)
 
     def total(self, known: Known) -> float:
-        """The number of records: public under replacement, else estimated."""
-        if self.plan.budget.neighbours is Neighbours.REPLACE_ONE:
+        """The number of parts, public or else estimated."""
+        if self.plan.budget.unit.size_is_public:
             return float(self.plan.budget.rows)
         return estimated_total(known.measurements[0])
 

@@ -14,6 +14,7 @@ from dualquery.privacy.events import Events
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sampler import Draws
+from dualquery.privacy.unit import Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Transcript:
         """The measured tables, in order."""
         return tuple(one.measurement for one in self.rounds if one.measurement is not None)
 
-    def events(self, rows: int, neighbours: Neighbours) -> Events:
+    def events(self, rows: int, neighbours: Neighbours | Unit) -> Events:
         """What was released, as accountants read it, in order.
 
         Args:

@@ -19,6 +19,7 @@ from dualquery.privacy.accountants import DEFAULT_ACCOUNTANT, get_accountant
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
+from dualquery.privacy.unit import Persons, Unit
 
 SCALE_STEP = 1e-9
 """A scale that is larger by this relative step would not fit."""
@@ -34,9 +35,10 @@ class Budget:
     Attributes:
         epsilon: ε > 0.
         delta: δ in (0, 1); the pure accountant also takes 0.
-        rows: the public n (replace-one) or reference n0 (add-remove).
-        neighbours: the unit of privacy.
+        rows: the public n (replace-one) or reference n0 (add-remove), in parts of the unit.
+        neighbours: whether a unit is replaced, or added or removed.
         accountant: which theorem counts.
+        persons: who the units are; None if each record is one.
     """
 
     epsilon: float
@@ -44,6 +46,7 @@ class Budget:
     rows: int
     neighbours: Neighbours = Neighbours.REPLACE_ONE
     accountant: str = DEFAULT_ACCOUNTANT
+    persons: Persons | None = None
 
     def __post_init__(self) -> None:
         get_accountant(self.accountant)
@@ -58,9 +61,19 @@ class Budget:
         for name, value in exact.items():
             object.__setattr__(self, name, value)
 
+    @property
+    def unit(self) -> Unit:
+        """Whose influence is bounded."""
+        return Unit(self.neighbours, self.persons)
+
+    @property
+    def size(self) -> int:
+        """The public n or n0 as people count: records, or persons where they weigh the same."""
+        return self.rows // self.unit.parts
+
     def events(self, temperatures: ArrayLike, draws: ArrayLike) -> Events:
         """The events of a run on a table of this size, for these neighbours."""
-        return Events.of(temperatures, draws, self.rows, self.neighbours)
+        return Events.of(temperatures, draws, self.rows, self.unit)
 
     def cost(self, events: Events) -> float:
         """The ε of the events at this budget's δ, by its accountant."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualquery.base.checks import not_negative, positive, refusal, whole
 from dualquery.base.errors import ParameterError
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.unit import Unit
 
 _ROUNDED_UP = 1.0 + 1e-12
 _STEEP = 1.0
@@ -155,7 +156,7 @@ class Events:
         temperatures: ArrayLike,
         draws: ArrayLike,
         rows: int,
-        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        neighbours: Neighbours | Unit = Neighbours.REPLACE_ONE,
     ) -> Events:
         """The events of a run that draws `draws[t]` actions at temperature `temperatures[t]`.
 

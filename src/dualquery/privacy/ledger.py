@@ -63,6 +63,7 @@ CREATE TABLE IF NOT EXISTS drawn (
     digest TEXT NOT NULL
 )
 """
+_UNIT = "CREATE TABLE IF NOT EXISTS unit (person TEXT NOT NULL)"
 
 
 class LedgerError(DualQueryError):
@@ -141,6 +142,13 @@ class Account:
     delta: float
     neighbours: Neighbours
     entries: tuple[Entry, ...]
+    unit: str = ""
+    """The column that names persons, if all rows of a person are protected together."""
+
+    @property
+    def protects(self) -> str:
+        """Whose budget it is."""
+        return f"persons of column {self.unit!r}" if self.unit else "single records"
 
     @property
     def charge(self) -> Charge:
@@ -162,6 +170,7 @@ class Account:
         return {
             "label": self.label,
             "neighbours": str(self.neighbours),
+            "unit": self.unit or None,
             "delta": self.delta,
             "total": self.epsilon,
             "spent": self.spent,
@@ -206,6 +215,7 @@ class Ledger:
         delta: float,
         label: str = "",
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        unit: str = "",
     ) -> Ledger:
         """Declare a total budget (ε, δ) for a data set; an existing file is never overwritten.
 
@@ -214,7 +224,8 @@ class Ledger:
             epsilon: the total ε.
             delta: the δ at which it is stated.
             label: a name for the data set; left out, the name of the file.
-            neighbours: the unit of privacy of all releases.
+            neighbours: what all releases protect: the content of a unit, or its presence.
+            unit: the column that names persons; left out, each record is a unit.
         """
         epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
         neighbours = Neighbours.parse(neighbours)
@@ -236,6 +247,9 @@ class Ledger:
                 "INSERT INTO budget VALUES (?, ?, ?, ?, ?)",
                 (label or path.stem, epsilon, delta, str(neighbours), _now()),
             )
+            if unit:
+                connection.execute(_UNIT)
+                connection.execute("INSERT INTO unit VALUES (?)", (unit,))
         return ledger
 
     def account(self) -> Account:
@@ -249,6 +263,7 @@ class Ledger:
         events: Events,
         *,
         neighbours: Neighbours,
+        unit: str = "",
         private: bool = True,
         note: str = "",
         drawn: Sequence[str] = (),
@@ -263,7 +278,8 @@ class Ledger:
         Args:
             release: the id of the release.
             events: everything that it will release.
-            neighbours: its unit of privacy.
+            neighbours: what it protects: the content of a unit, or its presence.
+            unit: the column that names persons; left out, each record is a unit.
             private: False for a seeded run, which is refused.
             note: any text.
             drawn: one digest per round drawn so far, of its draws and all draws before.
@@ -283,6 +299,12 @@ class Ledger:
                 raise LedgerError(
                     f"release {release} is for {neighbours} neighbours, ledger {self.path} counts "
                     f"{account.neighbours}"
+                )
+            if unit != account.unit:
+                protects = f"persons of column {unit!r}" if unit else "single records"
+                raise LedgerError(
+                    f"release {release} protects {protects}, ledger {self.path} counts "
+                    f"{account.protects}"
                 )
             for entry in account.entries:
                 if entry.release == release:
@@ -345,6 +367,8 @@ class Ledger:
         """A digest that tells this ledger from others, also after its file was moved."""
         with self._open() as connection:
             row = connection.execute("SELECT * FROM budget").fetchone()
+            unit = _unit(connection)
+        row = (*row, unit) if unit else row
         return hashlib.sha256(repr(row).encode()).hexdigest()[:16]
 
     @contextmanager
@@ -380,7 +404,14 @@ def _read(connection: sqlite3.Connection, path: Path) -> Account:
         Entry(release, note, Charge(mu_squared, total), state, reserved_at, spent_at)
         for release, note, mu_squared, total, state, reserved_at, spent_at in rows
     )
-    return Account(label, epsilon, delta, Neighbours(neighbours), entries)
+    return Account(label, epsilon, delta, Neighbours(neighbours), entries, _unit(connection))
+
+
+def _unit(connection: sqlite3.Connection) -> str:
+    """The column of persons; a ledger without that table counts records."""
+    there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'unit'").fetchone()
+    row = connection.execute("SELECT person FROM unit").fetchone() if there else None
+    return "" if row is None else str(row[0])
 
 
 def _drawn(connection: sqlite3.Connection, release: str) -> tuple[int, str]:

@@ -19,6 +19,7 @@ from dualquery.privacy.events import MeasurementEvent, Noise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
 from dualquery.privacy.sources import RandomSource
+from dualquery.privacy.unit import Unit
 from dualquery.workloads.marginals import Groups, Marginals
 
 Int64 = npt.NDArray[np.int64]
@@ -47,7 +48,7 @@ class Measurement:
             return self.scale**2 + 1.0 / 12.0
         return 0.5 / math.sinh(0.5 / self.scale) ** 2
 
-    def event(self, neighbours: Neighbours) -> MeasurementEvent:
+    def event(self, neighbours: Neighbours | Unit) -> MeasurementEvent:
         """What the measurement costs, as accountants read it."""
         return batch_event(self.noise, self.scale, len(self.marginals), neighbours)
 
@@ -81,7 +82,7 @@ class Measurement:
 
 
 def batch_event(
-    noise: Noise, scale: float, tables: int, neighbours: Neighbours
+    noise: Noise, scale: float, tables: int, neighbours: Neighbours | Unit
 ) -> MeasurementEvent:
     """The event of `tables` marginals measured with noise of the same scale.
 

@@ -56,13 +56,21 @@ class Neighbours(StrEnum):
         # The float that is nearest to √2 is above it.
         return math.sqrt(2.0) if self is Neighbours.REPLACE_ONE else 1.0
 
-    def ideal_range(self, temperatures: ArrayLike, rows: int) -> NDArray[np.float64]:
+    def ideal_range(
+        self, temperatures: ArrayLike, rows: int, influence: int = 1
+    ) -> NDArray[np.float64]:
         """The bounded range of one draw from exact weights at each temperature.
 
         A draw picks action a with probability proportional to exp(L_a), where
         L_q = β·(q(D) − a_q) for a query and the mirrored value for its negation. The bounded
         range is the largest minus the smallest change of L between neighbours, over all actions:
-        2β/n for ``replace-one`` and β/n0 for ``add-remove`` (with negated counts |D| − c).
+        2β/n for ``replace-one`` and β/n0 for ``add-remove`` (with negated counts |D| − c). If
+        neighbours differ in g parts of a count, it is g times as large.
+
+        Args:
+            temperatures: β, one or more.
+            rows: n or n0.
+            influence: g, by how much neighbours can change a count.
         """
         rows = whole("rows", rows)
         beta = np.asarray(temperatures, dtype=np.float64)
@@ -70,17 +78,26 @@ class Neighbours(StrEnum):
         if np.any(bad):
             not_negative("temperature", np.atleast_1d(beta)[np.atleast_1d(bad)][0])
         factor = 2.0 if self is Neighbours.REPLACE_ONE else 1.0
-        return factor * beta / rows
+        return whole("influence", influence) * factor * beta / rows
 
-    def draw_range(self, temperatures: ArrayLike, rows: int) -> NDArray[np.float64]:
+    def draw_range(
+        self, temperatures: ArrayLike, rows: int, influence: int = 1
+    ) -> NDArray[np.float64]:
         """The range of one draw as it is computed: the ideal range plus the rounding charge.
 
-        At temperature 0 all weights are equal, whatever the table, so the range is 0.
+        At temperature 0 all weights are equal, whatever the table, so the range is 0. What rounding
+        adds does not depend on how far neighbours are apart, so it is charged once.
+
+        Args:
+            temperatures: β, one or more.
+            rows: n or n0.
+            influence: by how much neighbours can change a count.
         """
         beta = np.asarray(temperatures, dtype=np.float64)
-        return np.where(beta > 0.0, self.ideal_range(beta, rows) + rounding_charge(beta), 0.0)
+        ideal = self.ideal_range(beta, rows, influence)
+        return np.where(beta > 0.0, ideal + rounding_charge(beta), 0.0)
 
-    def rescaled(self, temperature: float, rows: int, reference: int) -> float:
+    def rescaled(self, temperature: float, rows: int, reference: int, influence: int = 1) -> float:
         """The temperature that has no larger range with another divisor than it was charged for.
 
         The ideal range stays the same if the temperature grows as the divisor does. The rounding
@@ -90,10 +107,11 @@ class Neighbours(StrEnum):
             temperature: the temperature that is charged.
             rows: the divisor that it is charged for.
             reference: the divisor that scores really have; a public number.
+            influence: by how much neighbours can change a count.
         """
-        paid = float(self.draw_range(temperature, rows))
+        paid = float(self.draw_range(temperature, rows, influence))
         scaled = temperature * (whole("reference", reference) / rows)
-        while (cost := float(self.draw_range(scaled, reference))) > paid:
+        while (cost := float(self.draw_range(scaled, reference, influence))) > paid:
             scaled *= (paid / cost) * _SHORT
         return scaled
 

@@ -60,12 +60,12 @@ class Purse:
             share: of what adds up.
             tables: how many tables are measured together.
         """
-        l2 = math.sqrt(tables) * self.budget.neighbours.table_l2
+        l2 = math.sqrt(tables) * self.budget.unit.table_l2
         if self.budget.accountant == "gaussian":
             return sigma_for(self._whole, l2, share)
         if self.budget.accountant == "zcdp":
             return sigma_for_rho(self._whole, l2, share)
-        return scale_for(self._whole, tables * self.budget.neighbours.table_l1, share)
+        return scale_for(self._whole, tables * self.budget.unit.table_l1, share)
 
     def deviation(self, share: float, tables: int) -> float:
         """About the standard deviation of that noise."""
@@ -86,10 +86,10 @@ class Purse:
         else:
             allowed = share * self._whole / draws
         budget = self.budget
-        slope = float(budget.neighbours.ideal_range([1.0], budget.rows)[0])
+        slope = float(budget.unit.ideal_range([1.0], budget.rows)[0])
         found = allowed / slope
         for _ in range(200):  # the charge for rounding is small: a step or two is enough
-            charged = float(budget.neighbours.draw_range([found], budget.rows)[0])
+            charged = float(budget.unit.draw_range([found], budget.rows)[0])
             if charged <= allowed * _KEPT_BACK:
                 return found
             found *= (allowed / charged) * _KEPT_BACK

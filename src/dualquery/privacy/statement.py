@@ -23,6 +23,7 @@ from dualquery.privacy.accountants.protocol import GUARD
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
+from dualquery.privacy.unit import Persons, Unit, Weigh
 
 GROUP_SIZES = (1, 2, 5, 10)
 """A statement says its ε for this many records together."""
@@ -57,7 +58,9 @@ class PrivacyStatement:
         exceeds: an upper bound of the chance that what was released is more than e^ε times as
             likely under the table as under a neighbour. It is not δ. None if the accountant's
             theorem gives no bound.
-        groups: ε by the chosen accountant, at the same δ, for several records together.
+        groups: ε by the chosen accountant, at the same δ, for several records together, or
+            for several persons.
+        persons: who the units are; None if each record is one.
     """
 
     epsilon: float
@@ -74,6 +77,12 @@ class PrivacyStatement:
     not_covering: tuple[str, ...] = ()
     exceeds: float | None = None
     groups: Mapping[int, float] = field(default_factory=dict)
+    persons: Persons | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """Whose influence is bounded."""
+        return Unit(self.neighbours, self.persons)
 
     @classmethod
     def of(
@@ -86,6 +95,7 @@ class PrivacyStatement:
         accountant: str = DEFAULT_ACCOUNTANT,
         private: bool = True,
         public_header: Sequence[str] = (),
+        persons: Persons | None = None,
     ) -> PrivacyStatement:
         """The statement for a list of events.
 
@@ -97,6 +107,7 @@ class PrivacyStatement:
             accountant: the accountant whose ε is promised.
             private: False for a seeded run.
             public_header: the patterns whose column names were taken from the table's header.
+            persons: who the units are; None if each record is one.
 
         Raises:
             NotCoveredError: the chosen accountant says nothing about some event.
@@ -123,6 +134,7 @@ class PrivacyStatement:
             not_covering=not_covering(events),
             exceeds=_exceeds(chosen, events, figures[accountant]),
             groups={size: chosen.epsilon(events.for_group(size), delta) for size in GROUP_SIZES},
+            persons=persons,
         )
 
     def shown(self, accountant: str) -> str:
@@ -154,18 +166,10 @@ class PrivacyStatement:
         )
         pure = "" if "pure" in self.not_covering else " (pure holds at δ = 0)"
         lines.append(f"the same run by the other accountants: {others}{pure}")
-        if self.neighbours is Neighbours.REPLACE_ONE:
+        lines.append(f"neighbours: {self.about_neighbours}")
+        if self.neighbours is Neighbours.ADD_REMOVE:
             lines.append(
-                f"neighbours: tables of {self.rows} records, a public number, that differ in the "
-                "content of one record"
-            )
-        else:
-            lines.append(
-                "neighbours: tables of which one has one record more than the other; the number "
-                f"of records is not published, scores are divided by the public {self.rows}"
-            )
-            lines.append(
-                "for replacing one record's content, a different promise, the same run costs "
+                f"for replacing {self._one}, a different promise, the same run costs "
                 f"ε = {figure(self.replacement[self.accountant])}"
             )
         lines.extend(sentence for sentence in (self.about_delta, self.about_groups) if sentence)
@@ -174,6 +178,51 @@ class PrivacyStatement:
         if warnings:
             lines.extend(f"warning: {sentence}" for sentence in self.warnings)
         return "\n".join(lines)
+
+    @property
+    def about_neighbours(self) -> str:
+        """Which tables nobody should be able to tell apart, and what is public about them."""
+        persons = self.persons
+        if persons is None and self.neighbours is Neighbours.REPLACE_ONE:
+            return (
+                f"tables of {self.rows} records, a public number, that differ in the content of "
+                "one record"
+            )
+        if persons is None:
+            return (
+                "tables of which one has one record more than the other; the number of records "
+                f"is not published, scores are divided by the public {self.rows}"
+            )
+        told = (
+            "tables that differ in one person: "
+            if self.neighbours is Neighbours.REPLACE_ONE
+            else "tables of which one has one person more than the other: "
+        )
+        told += f"{self.about_persons}; "
+        if self.unit.size_is_public:
+            return told + f"the number of persons, {self.rows}, is public"
+        counted = "persons" if persons.weigh is Weigh.PERSON else "records"
+        return told + (
+            f"the number of {counted} is not published, scores are divided by the public "
+            f"{self.rows}"
+        )
+
+    @property
+    def about_persons(self) -> str:
+        """What of one person is protected together; empty if each record is for itself."""
+        if self.persons is None:
+            return ""
+        many = "record" if self.persons.most == 1 else f"at most {self.persons.most} records"
+        weighed = (
+            "every person weighs the same, shared by their records"
+            if self.persons.weigh is Weigh.PERSON
+            else "every record weighs the same"
+        )
+        return f"all of one person's {many} together (column {self.persons.column!r}), {weighed}"
+
+    @property
+    def _one(self) -> str:
+        return "one record's content" if self.persons is None else "one person"
 
     @property
     def about_delta(self) -> str:
@@ -207,7 +256,8 @@ class PrivacyStatement:
         if not sizes:
             return ""
         figures = ", ".join(f"{figure(self.groups[size])} for {size}" for size in sizes)
-        return f"for several records of one person together, at the same δ: ε = {figures}"
+        who = "several records of one person" if self.persons is None else "several persons"
+        return f"for {who} together, at the same δ: ε = {figures}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -243,6 +293,7 @@ class PrivacyStatement:
             "groups": {str(size): finite(value) for size, value in self.groups.items()},
             "warnings": list(self.warnings),
             "public_header": list(self.public_header),
+            **({} if self.persons is None else {"unit": self.persons.to_dict()}),
             **({"not_covering": list(self.not_covering)} if self.not_covering else {}),
         }
 
@@ -265,6 +316,7 @@ class PrivacyStatement:
                 groups={int(k): _number(v) for k, v in values.get("groups", {}).items()},
                 public_header=tuple(map(str, values["public_header"])),
                 not_covering=tuple(map(str, values.get("not_covering", ()))),
+                persons=Persons.from_dict(values["unit"]) if values.get("unit") else None,
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ParameterError(f"not a privacy statement: {error!r}") from error

@@ -16,6 +16,7 @@ from dualquery.game.tables_plan import TablesPlan
 from dualquery.model.schedule import Schedule
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.unit import Persons
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class RunParameters:
 
     @property
     def table_size(self) -> int:
-        """The public number of rows, or the public reference size."""
-        return self.budget.rows
+        """The public number of rows or persons, or the public reference size."""
+        return self.budget.size
 
     @property
     def epsilon(self) -> float:
@@ -87,17 +88,20 @@ class RunParameters:
             "training": asdict(self.training),
             "tables": None if self.tables is None else self.tables.to_dict(),
             "seed": self.seed,
+            "unit": None if self.budget.persons is None else self.budget.persons.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, content: Document) -> RunParameters:
         """The inverse of `to_dict`, for releases of every readable format."""
+        persons = _persons(content.get("unit"))  # not in the first releases
         budget = Budget(
             content["epsilon"],
             content["delta"],
-            content["table_size"],
+            whole("table_size", content["table_size"]) * (1 if persons is None else persons.parts),
             Neighbours.parse(content["neighbours"]),
             content["accountant"],
+            persons,
         )
         return cls(
             choice("player", content["player"], Player),
@@ -112,6 +116,10 @@ class RunParameters:
             _tables(budget, content.get("tables")),  # not in the first releases
             None if content["seed"] is None else whole("seed", content["seed"], least=0),
         )
+
+
+def _persons(content: Document | None) -> Persons | None:
+    return None if content is None else Persons.from_dict(content)
 
 
 def _tables(budget: Budget, content: Document | None) -> TablesPlan | None:

@@ -216,6 +216,7 @@ def check_statement(
         ("accountant", parameters.accountant, stated.accountant),
         ("neighbours", str(parameters.neighbours), str(stated.neighbours)),
         ("table_size", parameters.table_size, stated.rows),
+        ("unit", parameters.budget.persons, stated.persons),
         ("rounds", parameters.rounds, len(transcript)),
     ):
         if said != value:
@@ -223,10 +224,11 @@ def check_statement(
     if stated.private != (parameters.seed is None) or stamp != stated.stamp:
         raise ReleaseError("its stamp does not fit its seed")
     again = PrivacyStatement.of(
-        transcript.events(stated.rows, stated.neighbours),
+        transcript.events(stated.rows * stated.unit.parts, stated.unit),
         delta=stated.delta,
         rows=stated.rows,
         neighbours=stated.neighbours,
+        persons=stated.persons,
         accountant=stated.accountant,
         private=stated.private,
     )

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import PackedRows, Words
+from dualquery.rows.packed import PackedRows, Packer, Words
+from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Literals, Workload
@@ -50,9 +51,26 @@ MOST_CELLS = 1 << 20
 def count_rows(
     table: Table, workload: Workload, out_of_domain: OutOfDomain = OutOfDomain.REFUSE
 ) -> Counted:
-    """Count all queries of a workload over a table, in one pass over its rows."""
+    """Count all queries of a workload over a table, in one pass over its rows.
+
+    If its rows belong to persons, counts are numbers of parts: every row counts what it weighs.
+    """
+    if isinstance(table, ByPerson):
+        return _count_by_person(table, workload, out_of_domain)
     packed = PackedRows.pack(table, workload.schema, workload.literals, out_of_domain)
     return count_packed(packed, workload)
+
+
+def _count_by_person(table: ByPerson, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
+    strata = table.strata
+    packers = [Packer(workload.schema, workload.literals) for _ in strata.weights]
+    attributes = [int(a) for a in np.unique(workload.literals.attribute)]
+    for number, block in table.by_weight(workload.schema, attributes, out_of_domain):
+        packers[number - 1].add(block)
+    counts = np.zeros(len(workload), dtype=np.int64)
+    for weight, packer in zip(strata.weights, packers, strict=True):
+        counts += weight * count_packed(packer.finish(), workload).counts
+    return Counted(counts, strata.parts)
 
 
 def count_packed(packed: PackedRows, workload: Workload) -> Counted:

@@ -6,8 +6,8 @@ times as much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.packed import PackedRows, SelfPacking
+from dualquery.rows.persons import ByPerson, Strata
 from dualquery.rows.table import ArrowBlock, DenseBlock, Table
 from dualquery.workloads.workload import Literals
 
@@ -26,10 +27,17 @@ NarrowCodes = npt.NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Private rows as codes: `columns[a][r]` is the code of attribute a in row r."""
+    """Private rows as codes: `columns[a][r]` is the code of attribute a in row r.
+
+    Attributes:
+        rows: how many there are.
+        columns: the codes, by attribute.
+        strata: what each row weighs, if rows belong to persons.
+    """
 
     rows: int
     columns: dict[int, NarrowCodes]
+    strata: Strata | None = None
 
     @classmethod
     def read(
@@ -47,6 +55,9 @@ class EncodedRows:
             attributes: the positions of the attributes to keep.
             out_of_domain: what to do with a cell outside its declared domain.
         """
+        if isinstance(table, ByPerson):
+            whole = cls.read(table.table, schema, attributes, out_of_domain)
+            return replace(whole, strata=table.strata)
         if isinstance(table, SelfPacking):
             return cls._from_bits(table, schema, attributes, out_of_domain)
         parts: dict[int, list[NarrowCodes]] = {int(a): [] for a in attributes}
@@ -60,6 +71,15 @@ class EncodedRows:
         if not rows:
             raise TableError("the table has no rows")
         return cls(rows, {a: np.concatenate(found) for a, found in parts.items()})
+
+    def by_weight(self) -> Iterator[tuple[int, EncodedRows]]:
+        """The rows that weigh the same together, each with what one of them weighs."""
+        if self.strata is None:
+            yield 1, self
+            return
+        for number, weight in enumerate(self.strata.weights, start=1):
+            chosen = np.flatnonzero(self.strata.of_row == number)
+            yield weight, EncodedRows(len(chosen), {a: c[chosen] for a, c in self.columns.items()})
 
     @classmethod
     def _from_bits(

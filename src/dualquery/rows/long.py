@@ -90,6 +90,26 @@ class LongTable:
         if total:
             yield no_ones(total)
 
+    def owners(self, column: str) -> pa.Array:
+        """The person of every row, in the order in which rows are numbered."""
+        if column not in self.table.header:
+            raise TableError(
+                f"unit = {column!r}: the table has no such column; it has "
+                f"{', '.join(self.table.header[:6])}"
+            )
+        names = [self.row] if column == self.row else [self.row, column]
+        pairs = joined(list(self.table.batches(names)))
+        # Codes run in the order of first appearance, as the numbers of rows do.
+        row = _whole_column(pairs, self.row).dictionary_encode().indices.to_numpy()
+        coded = _whole_column(pairs, column).dictionary_encode()
+        person = coded.indices.to_numpy()
+        _, first = np.unique(row, return_index=True)
+        if np.any(person[first][row] != person):
+            raise TableError(
+                f"unit = {column!r}: a row of the long table belongs to two persons; expected one"
+            )
+        return coded.dictionary.take(pa.array(person[first]))
+
     def _check_declared(self, found: int) -> None:
         if self.declared_rows is not None and found > self.declared_rows:
             raise TableError(

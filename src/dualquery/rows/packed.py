@@ -14,7 +14,7 @@ from dualquery.base.threads import over_ranges
 from dualquery.domain.schema import Schema
 from dualquery.rows import table as tables
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.table import ArrowBlock, Columns, DenseBlock, Ones, Table
+from dualquery.rows.table import ArrowBlock, Block, Columns, DenseBlock, Ones, Table
 from dualquery.workloads.workload import Literals
 
 Words = npt.NDArray[np.uint64]
@@ -59,20 +59,36 @@ class PackedRows:
         """
         if isinstance(table, SelfPacking):
             return table.pack(literals)
-        attributes = [int(a) for a in np.unique(literals.attribute)]
-        dense = _DensePacker(schema, literals)
-        sparse = _OnesPacker(schema, literals)
-        for block in table.blocks(schema, attributes, out_of_domain):
-            if isinstance(block, Ones):
-                sparse.add(block)
-            elif isinstance(block, Columns):
-                sparse.add_columns(block)
-            else:
-                dense.add(block)
-        blocks, block_rows = sparse.finish() if sparse.rows else dense.finish()
-        if not block_rows:
+        packer = Packer(schema, literals)
+        for block in table.blocks(schema, packer.attributes, out_of_domain):
+            packer.add(block)
+        packed = packer.finish()
+        if not packed.rows:
             raise TableError("the table has no rows")
-        return cls(sum(block_rows), literals, tuple(blocks), tuple(block_rows))
+        return packed
+
+
+class Packer:
+    """Packs blocks as they come. A table's blocks are all rows of codes, or all ones."""
+
+    def __init__(self, schema: Schema, literals: Literals) -> None:
+        self.attributes = [int(a) for a in np.unique(literals.attribute)]
+        self._literals = literals
+        self._dense = _DensePacker(schema, literals)
+        self._sparse = _OnesPacker(schema, literals)
+
+    def add(self, block: Block) -> None:
+        if isinstance(block, Ones):
+            self._sparse.add(block)
+        elif isinstance(block, Columns):
+            self._sparse.add_columns(block)
+        else:
+            self._dense.add(block)
+
+    def finish(self) -> PackedRows:
+        """What was packed; it may be no row at all."""
+        blocks, rows = self._sparse.finish() if self._sparse.rows else self._dense.finish()
+        return PackedRows(sum(rows), self._literals, tuple(blocks), tuple(rows))
 
 
 @runtime_checkable

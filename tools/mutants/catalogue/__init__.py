@@ -8,6 +8,7 @@ from tools.mutants.catalogue import (
     game,
     ledger,
     noise,
+    persons,
     tables,
 )
 
@@ -16,6 +17,7 @@ MUTANTS = (
     *noise.MUTANTS,
     *tables.MUTANTS,
     *accounting.MUTANTS,
+    *persons.MUTANTS,
     *counting.MUTANTS,
     *engines.MUTANTS,
     *game.MUTANTS,

@@ -25,8 +25,8 @@ MUTANTS = (
     Mutant(
         "rounding-not-charged",
         _NEIGHBOURS,
-        "self.ideal_range(beta, rows) + rounding_charge(beta)",
-        "self.ideal_range(beta, rows)",
+        "ideal + rounding_charge(beta)",
+        "ideal",
         (
             "tests/privacy/test_neighbours.py::"
             "test_temperature_zero_is_free_and_everything_else_pays_for_rounding",
@@ -169,7 +169,7 @@ MUTANTS = (
     Mutant(
         "budget-always-add-remove",
         _CALIBRATION,
-        "return Events.of(temperatures, draws, self.rows, self.neighbours)",
+        "return Events.of(temperatures, draws, self.rows, self.unit)",
         "return Events.of(temperatures, draws, self.rows, Neighbours.ADD_REMOVE)",
         ("tests/privacy/test_calibration.py::test_rounds_the_theorems_allow",),
         "Replace-one runs would be charged half of what they cost.",

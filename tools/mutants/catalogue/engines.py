@@ -82,7 +82,7 @@ MUTANTS = (
     Mutant(
         "padding-taken-under-add-remove",
         "src/dualquery/estimator/stages.py",
-        "and mechanism.unit is Neighbours.ADD_REMOVE",
+        "and mechanism.relation is Neighbours.ADD_REMOVE",
         "and False",
         (
             "tests/rows/test_streams.py::test_a_declared_number_of_records_is_refused_under_add_remove",
@@ -92,7 +92,7 @@ MUTANTS = (
     Mutant(
         "plan-from-the-private-size",
         "src/dualquery/estimator/settings.py",
-        '                "reference size with rows"\n            )\n        return self.rows\n',
+        '                "reference size with rows"\n            )\n        return self.rows * self.protected.parts\n',
         '                "reference size with rows"\n            )\n        return rows\n',
         ("tests/test_non_interference.py::test_add_remove_hides_the_number_of_rows",),
         "Under add-remove |D| is private, and every parameter of the run would show it.",

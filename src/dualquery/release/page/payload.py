@@ -12,7 +12,6 @@ import numpy.typing as npt
 from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
 from dualquery.model.standard_errors import LEVELS
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.release.components import Components
 from dualquery.release.published import Published
 
@@ -25,7 +24,7 @@ def payload(release: Published, components: Components) -> Json:
     covered = _covered(release, components)
     attributes = release.schema.attributes
     drawn = release.times_drawn[covered]
-    names_rows = release.privacy.neighbours is Neighbours.REPLACE_ONE
+    names_rows = release.privacy.unit.size_is_public
     return {
         "attributes": [describe(attributes[a]) for a in covered],
         "total": len(attributes),

@@ -10,6 +10,7 @@ from dualquery.base.stored import Json
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import decimals_up, rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
+from dualquery.privacy.unit import Weigh
 
 ACCOUNTANTS = {
     "pure": "adds up the worst case of every draw; needs no δ",
@@ -78,7 +79,10 @@ def _meaning(privacy: PrivacyStatement) -> str:
     sentences = []
     if privacy.epsilon < 20:
         pure = privacy.accountant == "pure"
-        whatever = "Whatever one person's record said" if replaced else "With or without one record"
+        one = "record" if privacy.persons is None else "person's records"
+        whatever = "Whatever one person's record said" if replaced else f"With or without one {one}"
+        if replaced and privacy.persons is not None:
+            whatever = "Whatever all records of one person said"
         other = "with another" if replaced else "without"
         more = "" if pure else f", plus δ = {rounded_up(privacy.delta)}"
         times = decimals_up(math.exp(privacy.epsilon), 2)
@@ -107,6 +111,8 @@ def _meaning(privacy: PrivacyStatement) -> str:
 
 
 def _unit(privacy: PrivacyStatement) -> str:
+    if privacy.persons is not None:
+        return _of_persons(privacy)
     if privacy.neighbours is Neighbours.REPLACE_ONE:
         return (
             f"The promise protects the content of one record. The number of records, "
@@ -119,6 +125,25 @@ def _unit(privacy: PrivacyStatement) -> str:
         "the content of a record, which is another promise, the same run costs "
         f"ε = {figure(privacy.replacement[privacy.accountant])}."
     )
+
+
+def _of_persons(privacy: PrivacyStatement) -> str:
+    replaced = privacy.neighbours is Neighbours.REPLACE_ONE
+    what = "what is said of one person" if replaced else "whether a person is in the table at all"
+    told = f"The promise protects {what}: {escape(privacy.about_persons)}. "
+    if privacy.unit.size_is_public:
+        return told + f"The number of persons, {privacy.rows:,}, is public."
+    counted = "persons" if privacy.persons and privacy.persons.weigh is Weigh.PERSON else "records"
+    told += (
+        f"The number of {counted} is not published; scores were divided by the public number "
+        f"{privacy.rows:,}."
+    )
+    if not replaced:
+        told += (
+            " For replacing a person, which is another promise, the same run costs "
+            f"ε = {figure(privacy.replacement[privacy.accountant])}."
+        )
+    return told
 
 
 GROUP_COSTS = {
