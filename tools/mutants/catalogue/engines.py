@@ -92,8 +92,8 @@ MUTANTS = (
     Mutant(
         "plan-from-the-private-size",
         "src/dualquery/estimator/settings.py",
-        '                "reference size with rows"\n            )\n        return self.rows * self.protected.parts\n',
-        '                "reference size with rows"\n            )\n        return rows\n',
+        "return self.rows * self.protected.parts",
+        "return rows",
         ("tests/test_non_interference.py::test_add_remove_hides_the_number_of_rows",),
         "Under add-remove |D| is private, and every parameter of the run would show it.",
     ),
