@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         "tables-noise-of-one-for-a-batch",
         _PURSE,
-        "l2 = math.sqrt(tables) * self.budget.neighbours.table_l2",
-        "l2 = self.budget.neighbours.table_l2",
+        "l2 = math.sqrt(tables) * self.budget.unit.table_l2",
+        "l2 = self.budget.unit.table_l2",
         (_STATED, f"{_ROUNDS}::test_tables_that_cover_one_another_are_paid_for_one_by_one"),
         "The noise of a batch is that of one table, and the run exceeds its budget.",
     ),
@@ -165,7 +165,7 @@ MUTANTS = (
     Mutant(
         "tables-drawn-at-a-temperature-for-another-divisor",
         _TABLES,
-        "scaled = budget.neighbours.rescaled(temperature, budget.rows, reference)",
+        "scaled = budget.unit.rescaled(temperature, budget.rows, reference)",
         "scaled = 1.01 * temperature * reference / budget.rows",
         (f"{_GAME}::test_draws_under_add_remove_use_the_temperature_that_was_paid_for",),
         "Under add-remove, draws between tables cost more than is charged.",
