@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dualquery.cli import options
 
 if TYPE_CHECKING:
+    from dualquery.base.stored import Json
+    from dualquery.evaluation.figures import Evaluation
+    from dualquery.privacy.statement import PrivacyStatement
     from dualquery.release.release import Release
 
 ORDER = ("private", "player", "rounds", "samples", "eta", "queries", "oracle", "table_size")
@@ -39,99 +44,119 @@ def compare(
     if workload is not None and table is None:
         raise ParameterError("--workload needs --table: without it there is no error to measure")
     releases = [read_release(directory) for directory in directories]
-    found: list[dict[str, Any]] = []
-    for directory, release in zip(directories, releases, strict=True):
-        entry: dict[str, Any] = {
-            "release": str(directory),
-            "attributes": len(release.schema),
-            **release.summary(),
-        }
-        if table is not None:
-            entry["evaluation"] = _errors(release, table, workload, out_of_domain)
-        found.append(entry)
+    found = [
+        Compared(
+            str(directory),
+            release,
+            None if table is None else _errors(release, table, workload, out_of_domain),
+        )
+        for directory, release in zip(directories, releases, strict=True)
+    ]
     if table is not None:
         typer.echo(WARNING, err=True)
     if as_json:
-        typer.echo(json.dumps({"releases": found}))
+        typer.echo(json.dumps({"releases": [one.to_dict() for one in found]}))
         return
     _print(found)
 
 
-def _errors(
-    release: Release, table: Path, workload: Path | None, out_of_domain: str
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Compared:
+    """One of the releases.
+
+    Attributes:
+        name: its directory.
+        release: itself.
+        errors: against the private table, if that was given.
+    """
+
+    name: str
+    release: Release
+    errors: Evaluation | None
+
+    def to_dict(self) -> Json:
+        """All figures as plain data."""
+        told = {
+            "release": self.name,
+            "attributes": len(self.release.schema),
+            **self.release.summary(),
+        }
+        return told if self.errors is None else {**told, "evaluation": self.errors.to_dict()}
+
+
+def _errors(release: Release, table: Path, workload: Path | None, out_of_domain: str) -> Evaluation:
     from dualquery.evaluation.figures import evaluate
     from dualquery.workloads.generators import read_workload
 
     asked = None if workload is None else read_workload(workload, release.schema)
-    return evaluate(release, table, asked, out_of_domain).to_dict()
+    return evaluate(release, table, asked, out_of_domain)
 
 
-def _print(found: list[dict[str, Any]]) -> None:
+def _print(found: Sequence[Compared]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     shown = Table()
     shown.add_column("")
-    for entry in found:
-        shown.add_column(escape(entry["release"]), justify="right", overflow="fold")
+    for one in found:
+        shown.add_column(escape(one.name), justify="right", overflow="fold")
     for name, cells in _rows(found):
         shown.add_row(escape(name), *(escape(cell) for cell in cells))
     Console().print(shown)
 
 
-def _rows(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+def _rows(found: Sequence[Compared]) -> list[tuple[str, list[str]]]:
     """Names, each with one cell per release; a dash if a release does not have the figure."""
     from dualquery.privacy.rounding import rounded_up
-    from dualquery.privacy.statement import NOT_COVERED, figure
 
-    def every(name: str, read: Callable[..., object]) -> tuple[str, list[str]]:
-        return name, [_cell(read(entry)) for entry in found]
+    privacy = [one.release.privacy for one in found]
+    parameters = [one.release.parameters.to_dict() for one in found]
+    errors = [one.errors for one in found if one.errors is not None]
 
-    def shown(value: float | None) -> str:
-        return "∞" if value is None else figure(value)
+    def promised(name: str, read: Callable[[PrivacyStatement], object]) -> tuple[str, list[str]]:
+        return name, [_cell(read(one)) for one in privacy]
 
-    names = dict.fromkeys(ORDER[1:])
-    for entry in found:
-        names.update(dict.fromkeys(entry["parameters"]))
-    accountants = dict.fromkeys(n for entry in found for n in entry["privacy"]["by_accountant"])
     rows = [
-        every("private", lambda e: "yes" if e["privacy"]["private"] else e["privacy"]["stamp"]),
-        every("ε", lambda e: shown(e["privacy"]["epsilon"])),
-        every("δ", lambda e: rounded_up(e["privacy"]["delta"])),
-        every("neighbours", lambda e: e["privacy"]["neighbours"]),
-        every("accountant", lambda e: e["privacy"]["accountant"]),
+        promised("private", lambda p: "yes" if p.private else p.stamp),
+        promised("ε", lambda p: _epsilon(p.epsilon)),
+        promised("δ", lambda p: rounded_up(p.delta)),
+        promised("neighbours", lambda p: str(p.neighbours)),
+        promised("accountant", lambda p: p.accountant),
     ]
-    for name in accountants:
-        rows.append(
-            every(
-                f"ε, {name}",
-                lambda e, name=name: (
-                    NOT_COVERED
-                    if name in e["privacy"].get("not_covering", ())
-                    else shown(e["privacy"]["by_accountant"][name])
-                    if name in e["privacy"]["by_accountant"]
-                    else None
-                ),
-            )
-        )
-    rows.append(every("attributes", lambda e: e["attributes"]))
-    rows.append(every("answers from", lambda e: e["source"]))
-    for name in names:
+    for name in dict.fromkeys(name for one in privacy for name in one.by_accountant):
+        rows.append((f"ε, {name}", [_epsilon_by(one, name) for one in privacy]))
+    rows.append(("attributes", [_cell(len(one.release.schema)) for one in found]))
+    rows.append(("answers from", [one.release.source for one in found]))
+    for name in dict.fromkeys([*ORDER[1:], *(name for one in parameters for name in one)]):
         if name in ("epsilon", "delta", "neighbours", "accountant"):
             continue  # these were asked for; what was spent is shown above
-        rows.append(every(name, lambda e, name=name: e["parameters"].get(name)))
-    if any("evaluation" in entry for entry in found):
+        rows.append((name, [_cell(one.get(name)) for one in parameters]))
+    if errors:
         rows.append(
-            every("max error (NOT PRIVATE)", lambda e: f"{e['evaluation']['max_error']:.4f}")
+            ("max error (NOT PRIVATE)", [f"{one.distance.max_error:.4f}" for one in errors])
         )
         rows.append(
-            every(
-                "average error (NOT PRIVATE)", lambda e: f"{e['evaluation']['average_error']:.5f}"
-            )
+            ("average error (NOT PRIVATE)", [f"{one.distance.average_error:.5f}" for one in errors])
         )
     return rows
+
+
+def _epsilon(value: float) -> str:
+    from dualquery.privacy.statement import figure
+
+    return figure(value) if math.isfinite(value) else "∞"
+
+
+def _epsilon_by(privacy: PrivacyStatement, accountant: str) -> str:
+    """What one accountant says; a dash if it is newer than the release."""
+    from dualquery.privacy.statement import NOT_COVERED
+
+    if accountant in privacy.not_covering:
+        return NOT_COVERED
+    if accountant not in privacy.by_accountant:
+        return "-"
+    return _epsilon(privacy.by_accountant[accountant])
 
 
 def _cell(value: object) -> str:

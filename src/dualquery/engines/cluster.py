@@ -62,6 +62,12 @@ PATIENCE = 60
 
 State = TypeVar("State")
 
+Client = Any
+"""Dask's client; its functions carry no types."""
+
+Future = Any
+"""One of Dask's futures."""
+
 Strategy = npt.NDArray[np.float64] | tuple[Record, ...]
 """What the data player answers with: one answer per query, or the records whose mean answers."""
 
@@ -75,8 +81,8 @@ class DaskEngine:
 
     def __init__(self, scheduler: str | None = None) -> None:
         self._scheduler = scheduler
-        self._cluster: Any = None
-        self._client: Any = None
+        self._cluster: Any = None  # Dask's too
+        self._client: Client = None
         self._run = uuid.uuid4().hex
         self._held = ExitStack()
 
@@ -128,7 +134,7 @@ class DaskEngine:
         self._held.close()
 
     @property
-    def client(self) -> Any:
+    def client(self) -> Client:
         """The Dask client; None unless the engine is open."""
         return self._client
 
@@ -239,7 +245,7 @@ class RemoteShards:
     """
 
     def __init__(
-        self, client: Any, run: str, actions: Actions, answers: Counted, reference: int
+        self, client: Client, run: str, actions: Actions, answers: Counted, reference: int
     ) -> None:
         self.client = client
         self._run = run
@@ -336,7 +342,7 @@ class RemoteShards:
             self._rehome()
         raise EngineError(f"workers were lost {ATTEMPTS} times in one step; giving up")
 
-    def _send(self, i: int, question: Question, *, anew: bool) -> Any:
+    def _send(self, i: int, question: Question, *, anew: bool) -> Future:
         """The future of a shard's answer; None if its worker is lost."""
         home, birth = self._homes[i], None
         if anew:
@@ -350,7 +356,7 @@ class RemoteShards:
             step, f"{self._run}/{i}", self._number, question, birth, workers=[home], pure=False
         )
 
-    def _receive(self, i: int, future: Any) -> Private[Answer] | None:
+    def _receive(self, i: int, future: Future) -> Private[Answer] | None:
         """What a shard answered; None if the shard or its worker is lost."""
         while future is not None:
             try:
@@ -382,7 +388,7 @@ class RemoteShards:
                 self._homes[i] = left[i % len(left)]
 
 
-def require_same_version(client: Any) -> None:
+def require_same_version(client: Client) -> None:
     """Refuse workers that would count with other code than this process."""
     found = client.run(package_version, on_error="return")
     for version in found.values():

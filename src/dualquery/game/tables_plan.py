@@ -121,9 +121,11 @@ class TablesPlan:
 
     @classmethod
     def from_dict(cls, budget: Budget, content: Document) -> TablesPlan:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`, also for the releases of earlier versions."""
         steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
-        return cls(budget, steps, **{name: content[name] for name in _SETTINGS})
+        # At first every mixture was fitted between rounds, too.
+        known = {"round_members": content["members"], **content}
+        return cls(budget, steps, **{name: known[name] for name in _SETTINGS})
 
     @property
     def draws(self) -> int:

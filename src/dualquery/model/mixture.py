@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +14,10 @@ from dualquery.domain.schema import Schema
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.workloads.workload import Workload
 
+Floating = npt.NDArray[np.floating]
+"""Of single precision while a model is trained, else of double."""
+
 Floats = npt.NDArray[np.float64]
-Array = npt.NDArray[Any]
 """Of single or double precision."""
 
 
@@ -48,8 +49,8 @@ class Mixture:
             compiled: the queries.
             single: in single precision, which is twice as fast and off by about 10⁻⁷.
         """
-        tables: Array = self.tables[compiled.stack.codes]
-        weights: Array = self.weights
+        tables: Floating = self.tables[compiled.stack.codes]
+        weights: Floating = self.weights
         if single:
             tables, weights = tables.astype(np.float32), weights.astype(np.float32)
         return compiled.in_query_order(arranged_answers(compiled, weights, tables))
@@ -109,7 +110,7 @@ class Mixture:
         return Mixture(self.schema, weights / total, tables)
 
 
-def arranged_answers(compiled: CompiledWorkload, weights: Array, tables: Array) -> Array:
+def arranged_answers(compiled: CompiledWorkload, weights: Floating, tables: Floating) -> Floating:
     """The answers of a mixture in the order of a compiled workload, in the tables' precision."""
     from dualquery.model._kernels import fill_rows
 
@@ -118,7 +119,7 @@ def arranged_answers(compiled: CompiledWorkload, weights: Array, tables: Array) 
     return answers_from_rows(compiled, weights, rows)
 
 
-def answers_from_rows(compiled: CompiledWorkload, weights: Array, rows: Array) -> Array:
+def answers_from_rows(compiled: CompiledWorkload, weights: Floating, rows: Floating) -> Floating:
     """The same from the rows of the literals; the rows of parities are filled in here."""
     from dualquery.model._kernels import forward
 

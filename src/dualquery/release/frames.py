@@ -28,6 +28,13 @@ WIDEST = 20_000
 """The most attributes for which `records.parquet` has one column per attribute."""
 
 
+Frame = Any
+"""A frame of the user's library: which of them is known only when the program runs."""
+
+Kinds = Mapping[str, Any]
+"""Column types in the words of that library, by the names of the columns."""
+
+
 def decode(
     codes: CodeMatrix,
     schema: Schema,
@@ -94,7 +101,7 @@ def decode_column(
         # A shortcut, as tables can have very many columns like this.
         return pa.array(codes.astype(np.int64))
     kind = ARROW_TYPES[attribute.type]
-    values: list[Any] = [*attribute.values, *([None] if attribute.missing else [])]
+    values: list[object] = [*attribute.values, *([None] if attribute.missing else [])]
     if attribute.type is Type.TEXT:
         values = [None if value is None else str(value) for value in values]
     elif attribute.type is Type.YES_NO:
@@ -174,7 +181,7 @@ class FrameStyle:
     """
 
     backend: str = "pyarrow"
-    types: Mapping[str, Any] = field(default_factory=dict)
+    types: Kinds = field(default_factory=dict)
 
     @classmethod
     def named(cls, kind: str) -> FrameStyle:
@@ -182,7 +189,7 @@ class FrameStyle:
         return cls(choice("kind", kind, FrameKind))
 
     @classmethod
-    def of(cls, source: Any, *, like_input: bool = False) -> FrameStyle:
+    def of(cls, source: Frame, *, like_input: bool = False) -> FrameStyle:
         """The style of a frame; a file, or anything else that is not a frame, has pyarrow's."""
         import narwhals as nw
 
@@ -195,7 +202,7 @@ class FrameStyle:
         backend = frame.implementation.name.lower()
         return cls(backend, _types_of(frame)) if like_input else cls(backend)
 
-    def plain(self, table: pa.Table) -> Any:
+    def plain(self, table: pa.Table) -> Frame:
         """A table of figures as a frame of this style, with the types it has."""
         if self.backend in ("pyarrow", "sparse"):
             return table
@@ -206,7 +213,7 @@ class FrameStyle:
         backend: Any = self.backend
         return nw.from_arrow(table, backend=backend).to_native()
 
-    def frame(self, table: pa.Table, schema: Schema) -> Any:
+    def frame(self, table: pa.Table, schema: Schema) -> Frame:
         """The table as a frame of this style."""
         if self.backend == "sparse":
             return _sparse(table)
@@ -218,7 +225,7 @@ class FrameStyle:
         import narwhals as nw
 
         backend: Any = self.backend
-        frame: Any = nw.from_arrow(table, backend=backend)
+        frame: Frame = nw.from_arrow(table, backend=backend)
         for name in table.column_names:
             kind = self.types.get(name)
             if kind is nw.Enum:
@@ -228,7 +235,7 @@ class FrameStyle:
         return frame.to_native()
 
 
-def _types_of(frame: Any) -> dict[str, Any]:
+def _types_of(frame: Frame) -> Kinds:
     """The column types of a narwhals frame, without what a type tells about its cells."""
     import narwhals as nw
 
@@ -240,7 +247,7 @@ def _types_of(frame: Any) -> dict[str, Any]:
     return {str(n): nw.Enum if k == nw.Enum else k for n, k in frame.schema.items()}
 
 
-def _pandas(table: pa.Table, schema: Schema) -> Any:
+def _pandas(table: pa.Table, schema: Schema) -> Frame:
     """A pandas frame whose types follow from the schema.
 
     By default pandas turns whole numbers into decimals as soon as one cell is missing. Here a
@@ -256,7 +263,7 @@ def _pandas(table: pa.Table, schema: Schema) -> Any:
     return frame
 
 
-def _pandas_like(table: pa.Table, schema: Schema, types: Mapping[str, Any]) -> Any:
+def _pandas_like(table: pa.Table, schema: Schema, types: Kinds) -> Frame:
     """A pandas frame with these types; a column keeps its own if they cannot hold its cells."""
     import pandas as pd
 
@@ -277,7 +284,7 @@ def _pandas_like(table: pa.Table, schema: Schema, types: Mapping[str, Any]) -> A
     return frame
 
 
-def _sparse(table: pa.Table) -> Any:
+def _sparse(table: pa.Table) -> Frame:
     from scipy import sparse
 
     columns = [column.to_numpy() for column in table.columns]
@@ -292,7 +299,7 @@ def _pandas_kind(kind: Any) -> Any:
     return kind
 
 
-def _cells(attribute: Attribute, sampled: Any) -> list[Any]:
+def _cells(attribute: Attribute, sampled: Frame) -> list[object]:
     """All values that a categorical column can have; for a numeric one, those in the sample."""
     if attribute.is_numeric:
         return sorted(sampled.dropna().unique())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from dualquery.release.asking.labels import answer_table
 from dualquery.release.asking.questions import Questions, named
 from dualquery.release.certificate import Certificate
 from dualquery.release.components import Components, MixtureComponents, RecordComponents
-from dualquery.release.frames import FrameStyle, decode
+from dualquery.release.frames import Frame, FrameStyle, decode
 from dualquery.release.parameters import RunParameters
 from dualquery.release.unknown import Unknown, listed
 from dualquery.release.within import Within
@@ -159,7 +159,7 @@ class Published(Askable):
         *,
         unknown: str = "refuse",
         frame: Literal[True],
-    ) -> Any: ...
+    ) -> Frame: ...
 
     def answers(
         self,
@@ -167,7 +167,7 @@ class Published(Askable):
         *,
         unknown: str = "refuse",
         frame: bool = False,
-    ) -> Any:
+    ) -> Frame:
         """The released answers to a workload; without one, to that of the release.
 
         Args:
@@ -214,7 +214,7 @@ class Published(Askable):
         where: Question | None = None,
         seed: int | None = None,
         kind: str | None = None,
-    ) -> Any:
+    ) -> Frame:
         """Synthetic rows, in the kind of frame that the release was fitted on.
 
         The types of the columns follow from the schema: text, whole numbers (int64), decimal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from dualquery.rows.packed import PackedRows, Words, last_word
 from dualquery.rows.sparse import require_binary
 from dualquery.rows.table import BLOCK_ROWS, Ones
 from dualquery.workloads.workload import Literals
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
 
 COLUMNS = 256
 """How many columns are made at a time."""
@@ -103,7 +106,7 @@ class GeneratedTable:
         over_ranges(task, len(bits), grain=8)
         return start, rows
 
-    def matrix(self) -> Any:
+    def matrix(self) -> csc_matrix:
         """The whole table as a SciPy sparse matrix, by columns."""
         from scipy import sparse
 

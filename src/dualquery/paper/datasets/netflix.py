@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from dualquery.base.errors import TableError
 from dualquery.base.ragged import offsets
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
 
 MOVIES = 17_770
 ROWS = 480_189
@@ -28,7 +31,7 @@ def schema(movies: int = MOVIES) -> Schema:
     return Schema(tuple(Attribute.binary(f"movie_{number}") for number in range(1, movies + 1)))
 
 
-def read_ratings(source: Path, movies: int = MOVIES) -> Any:
+def read_ratings(source: Path, movies: int = MOVIES) -> csc_matrix:
     """The ratings as a SciPy sparse 0/1 matrix, people in the order of their numbers."""
     from scipy import sparse
 
