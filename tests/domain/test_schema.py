@@ -109,9 +109,20 @@ def test_mbi_domain(tmp_path) -> None:
 
 
 def test_trailing_binaries_are_listed_by_name() -> None:
-    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(100)))
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(1, 101)))
     assert schema.to_dict() == {"binary_columns": {"names": list(schema.names)}}
     assert Schema.from_dict(schema.to_dict()) == schema
+
+
+@pytest.mark.parametrize("before", [(), ("x", "y"), ("x00",), ("x3",)])
+def test_numbered_binaries_are_a_prefix_and_a_count(before: tuple[str, ...]) -> None:
+    rest = [name for name in (f"x{i}" for i in range(100)) if name not in before]
+    schema = Schema(tuple(Attribute.binary(name) for name in (*before, *rest)))
+    listed = schema.to_dict()["binary_columns"]
+    assert ("prefix" in listed) == ("x3" not in before)
+    assert Schema.from_dict(schema.to_dict()) == schema
+    wide = Schema((Attribute.numeric("n", [0, 1]), *schema.attributes))
+    assert Schema.from_dict(wide.to_dict()) == wide
 
 
 @pytest.mark.parametrize(

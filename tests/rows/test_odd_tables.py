@@ -219,7 +219,7 @@ def test_odd_frames() -> None:
     block = next(iter(table.blocks(table.bind(schema), [0, 1], OutOfDomain.REFUSE)))
     assert [block.codes(a).tolist() for a in (0, 1)] == [[0, 1], [1, 1]]
     twice = pd.DataFrame([[0, 1]], columns=["0", "0"])
-    with pytest.raises(DualQueryError, match="unique column names"):
+    with pytest.raises(DualQueryError, match="two columns named '0'"):
         open_table(twice).bind(schema)
     mixed = pd.DataFrame({0: [0], "0": [1], "1": [1]})
     with pytest.raises(DualQueryError, match="two columns named '0'"):

@@ -161,6 +161,11 @@ def table_source(table: Path, long: str | None, prefix: str, records: int | None
     return LongTable(table, columns[0], columns[1], prefix=prefix, declared_rows=records)
 
 
+def names(listed: str | None) -> list[str] | None:
+    """Names of columns with commas between them; None if the option was not given."""
+    return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
+
+
 def warn(line: str) -> None:
     """Print what the curator should know before the first draw, even with --quiet."""
     typer.echo(f"warning: {line}", err=True)

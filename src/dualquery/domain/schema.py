@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import eq
 from pathlib import Path
 
 from dualquery.base.errors import SchemaError
@@ -152,7 +153,12 @@ class Schema(Attributes):
             content["attributes"] = {a.name: a.to_dict() for a in named}
         columns: Json = {}
         if binaries:
-            columns["names"] = [attribute.name for attribute in binaries]
+            names = [attribute.name for attribute in binaries]
+            run = _run_at_the_end(names)
+            if run >= FEWEST_LISTED:
+                columns |= {"prefix": names[-run].removesuffix("0"), "count": run}
+            if len(names) > run or run < FEWEST_LISTED:
+                columns["names"] = names if run < FEWEST_LISTED else names[:-run]
         if self.patterns:
             columns["pattern"] = list(self.patterns)
         if columns:
@@ -178,6 +184,18 @@ class Schema(Attributes):
     def save(self, path: str | Path, header: Iterable[str] = ()) -> None:
         """Write the schema as TOML, with `header` as comment lines at the top."""
         write_document(self.to_dict(), Path(path), header)
+
+
+def _run_at_the_end(names: Sequence[str]) -> int:
+    """How many of the last names are a prefix followed by 0, 1, 2, …"""
+    found = re.fullmatch(r"(.*?)(0|[1-9][0-9]*)", names[-1], re.DOTALL)
+    if found is None:
+        return 0
+    prefix, run = found[1], int(found[2]) + 1
+    if run > len(names):
+        return 0
+    expected = (f"{prefix}{number}" for number in range(run))
+    return run if all(map(eq, names[-run:], expected)) else 0
 
 
 def _binary_columns(entry: object) -> tuple[list[str], tuple[str, ...]]:

@@ -84,6 +84,7 @@ class FrameTable(ArrowTable):
     def __init__(self, frame: Any) -> None:
         import narwhals as nw
 
+        refuse_repeated(_header_of(frame))
         try:
             self.frame = nw.from_native(frame, eager_only=True)
             columns = list(self.frame.columns)
@@ -107,6 +108,21 @@ class FrameTable(ArrowTable):
             part = self.frame[first : first + step]
             arrays = [_arrow_column(part.get_column(self.named[name])) for name in names]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def refuse_repeated(header: Sequence[str]) -> None:
+    """Refuse a table with two columns of one name."""
+    if len(set(header)) < len(header):
+        repeated = next(name for name in header if header.count(name) > 1)
+        raise TableError(f"the table has two columns named {repeated!r}")
+
+
+def _header_of(frame: object) -> list[str]:
+    """The column names of a frame, as text; empty if it has none."""
+    names = getattr(frame, "column_names", None)  # pyarrow's; pandas and polars have `columns`
+    if names is None:
+        names = getattr(frame, "columns", ())
+    return [str(name) for name in names] if isinstance(names, Iterable) else []
 
 
 def _arrow_column(series: Any) -> pa.Array:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from dualquery.base.checks import whole
-from dualquery.base.errors import SchemaError
+from dualquery.base.errors import ParameterError, TableError
+from dualquery.base.similar import brief, did_you_mean
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
+from dualquery.domain.types import Type, spelled
 from dualquery.rows.arrow import ArrowTable
-from dualquery.rows.encoding import plain_column, unreadable
+from dualquery.rows.long import LongTable
 from dualquery.rows.opening import open_table
+from dualquery.rows.profiles import Profile, read_profiles
+from dualquery.rows.readable import readable_edges
 from dualquery.rows.sparse import OnesTable
 
 MOST_VALUES = 50
 """A column with more different numbers than this is cut into bins."""
+
+MOST_LISTED = 5_000
+"""A column with more different texts than this is left out."""
+
+FEWEST_REPEATS = 5.0
+"""If a text occurs fewer times than this on average, it may be an identifier or free text."""
+
+FEWEST_ROWS = 20
+"""In a table with fewer rows than this, every column may have different cells by chance."""
+
+COLUMNS_AT_ONCE = 512
+"""How many columns are read in one pass over the table."""
 
 HEADER = (
     "DRAFT made by reading the private table. It is not safe to use as it is:",
@@ -29,57 +45,240 @@ HEADER = (
     "done. Until then no release takes this schema.",
 )
 
+_ID_NAME = re.compile(
+    r"(^|[_\W])(id|key|uuid|guid|nr|ssn|iban|e?mail|phone|tel|url|name)($|[_\W\d])|[a-z]I[dD]$",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"[+-]?[\d.]*\d,\d+\Z")
+_OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
 
-def draft_schema(source: str | Path | Any, bins: int = 10) -> Schema:
-    """Guess an attribute for every column of a table. No release takes the draft unreviewed."""
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema for review, with what its curator should look at.
+
+    Attributes:
+        schema: the attributes, marked as a draft.
+        left_out: columns without an attribute, each with the reason.
+        review: attributes to look at, each with the reason.
+    """
+
+    schema: Schema
+    left_out: dict[str, str]
+    review: dict[str, str]
+
+    def header(self) -> list[str]:
+        """The comments at the top of the file: what this is, and what to review and why."""
+        lines = list(HEADER)
+        if self.review:
+            lines += ["", "Review first:"]
+            lines += [f"  {name}: {reason}" for name, reason in self.review.items()]
+        if self.left_out:
+            lines += ["", "Left out; to use one, declare it below, and look at the reason first:"]
+            lines += [f"  {name}: {reason}" for name, reason in self.left_out.items()]
+        return lines
+
+    def save(self, path: str | Path) -> None:
+        """Write the draft as a schema file."""
+        self.schema.save(path, self.header())
+
+
+def draft_schema(
+    source: object,
+    bins: int = 10,
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+) -> Schema:
+    """Guess an attribute for every column of a table. No release takes the draft unreviewed.
+
+    Columns that look like identifiers or free text are left out, and constant and empty ones.
+    `dualquery schema` writes down why.
+
+    Args:
+        source: whatever `DualQuery.fit` takes.
+        bins: about how many bins a column of numbers or dates gets.
+        columns: only these columns, in this order.
+        exclude: all columns except these.
+    """
+    return draft(source, bins, columns=columns, exclude=exclude).schema
+
+
+def draft(
+    source: object,
+    bins: int = 10,
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+) -> Draft:
+    """The same as `draft_schema`, with the reasons."""
     bins = whole("bins", bins)
     table = open_table(source)
+    if isinstance(table, LongTable):
+        return _draft_items(table)
     if isinstance(table, OnesTable):
-        return Schema(tuple(Attribute.binary(f"x{i}") for i in range(table.width)), draft=True)
+        attributes = tuple(Attribute.binary(f"x{i}") for i in range(table.width))
+        return Draft(Schema(attributes, draft=True), {}, {})
     if not isinstance(table, ArrowTable):
-        raise SchemaError(f"cannot draft a schema for {type(table).__name__}")
-    return Schema(tuple(_draft(table, name, bins) for name in table.header), draft=True)
+        raise TableError(f"cannot draft a schema for {type(table).__name__}")
+    names = _chosen(table.header, columns, exclude)
+    made: list[Attribute] = []
+    left_out: dict[str, str] = {}
+    review: dict[str, str] = {}
+    for profile in _profiles(table, names):
+        reason = _reason_to_leave_out(profile)
+        if reason:
+            left_out[profile.name] = reason
+            continue
+        attribute, note = _attribute(profile, bins)
+        made.append(attribute)
+        if note:
+            review[profile.name] = note
+    if not made:
+        told = "; ".join(f"column {name!r} {reason}" for name, reason in left_out.items())
+        raise TableError(f"no column of the table can be drafted: {brief(told)}")
+    return Draft(Schema(_binaries_last(made), draft=True), left_out, review)
 
 
-def _draft(table: ArrowTable, name: str, bins: int) -> Attribute:
-    seen: set[Any] = set()
-    for batch in table.batches([name]):
-        column = plain_column(batch.column(0), name)
-        try:
-            seen.update(pa.compute.unique(column).to_pylist())
-        except (pa.ArrowException, ValueError, OverflowError) as error:
-            raise unreadable(name, column.type, error) from None
-    missing = bool({None, ""} & seen) or any(isinstance(c, float) and math.isnan(c) for c in seen)
-    cells = {c for c in seen if c not in (None, "") and c == c}
-    if not cells:
-        raise SchemaError(f"column {name!r} is empty; declare it by hand or leave it out")
-    numbers = _as_numbers(cells)
-    if numbers is not None and set(numbers) <= {0.0, 1.0}:
-        return Attribute.binary(name, missing=missing)
-    if numbers is not None and len(cells) > min(MOST_VALUES, 2 * bins):
-        return Attribute.numeric(
-            name, _round_edges(min(numbers), max(numbers), bins), missing=missing
+def _chosen(
+    header: Sequence[str], columns: Sequence[str] | None, exclude: Sequence[str]
+) -> list[str]:
+    for name in header:
+        if header.count(name) > 1:
+            raise TableError(f"the table has two columns named {name!r}")
+    for option, named in (("columns", columns or ()), ("exclude", exclude)):
+        for name in named:
+            if name not in header:
+                hint = did_you_mean(name, header)
+                raise ParameterError(f"{option}: the table has no column {name!r}{hint}")
+    wanted = list(header) if columns is None else list(columns)
+    names = [name for name in wanted if name not in set(exclude)]
+    if not names:
+        raise ParameterError("no column is left to draft a schema for")
+    return names
+
+
+def _profiles(table: ArrowTable, names: Sequence[str]) -> Iterator[Profile]:
+    for first in range(0, len(names), COLUMNS_AT_ONCE):
+        part = names[first : first + COLUMNS_AT_ONCE]
+        profiles, rows = read_profiles(table.batches(part), part)
+        if not rows:
+            raise TableError("the table has no rows; a draft needs some")
+        yield from profiles.values()
+
+
+def _reason_to_leave_out(profile: Profile) -> str:
+    """Why a column should not be in the schema; empty if it should."""
+    if profile.problem:
+        return profile.problem
+    if not profile.different:
+        return "is empty: every cell is missing"
+    if profile.different == 1 and not profile.has_missing:
+        return f"is constant: every cell is {brief(repr(next(iter(profile.cells))))}"
+    repeats = profile.present / profile.different
+    told = f"{_count(profile)} different cells in {profile.present:,}"
+    if profile.kind is Type.WHOLE:
+        unique = repeats == 1.0 and profile.present >= FEWEST_ROWS
+        named = bool(_ID_NAME.search(profile.name))
+        running = unique and profile.rising
+        if running or (named and repeats < FEWEST_REPEATS and profile.different > MOST_VALUES):
+            return f"looks like an identifier: {told}"
+        return ""
+    if profile.kind is not Type.TEXT or profile.categories:
+        return ""
+    other = _other_form(profile)
+    if other and profile.different > MOST_VALUES:
+        return other
+    unique = repeats == 1.0 and profile.present >= FEWEST_ROWS
+    many = profile.different > MOST_VALUES and repeats < FEWEST_REPEATS
+    if unique or many:
+        words = sum(len(str(cell).split()) for cell in profile.cells) / profile.different
+        what = "free text" if words >= 3.0 else "an identifier"
+        return f"looks like {what}: {told}"
+    if profile.different > MOST_LISTED:
+        return f"has too many different values to list: {told}"
+    return ""
+
+
+def _count(profile: Profile) -> str:
+    return f"{'at least ' if profile.uncounted else ''}{profile.different:,}"
+
+
+def _other_form(profile: Profile) -> str:
+    """What is said about numbers and dates that are written as the package does not read them."""
+    texts = [str(cell).strip() for cell in list(profile.cells)[:1000]]
+    if all(_COMMA.match(text) for text in texts):
+        return f"has numbers with a decimal comma, such as {texts[0]!r}; expected 3.5"
+    if all(_OTHER_DATE.match(text) for text in texts):
+        return f"has dates in another form, such as {texts[0]!r}; expected 2022-03-01"
+    return ""
+
+
+def _attribute(profile: Profile, bins: int) -> tuple[Attribute, str]:
+    """An attribute for a column, and what to review about it."""
+    attribute, note = _domain(profile, bins)
+    if profile.words:
+        attribute = attribute.missing_as(*profile.words)
+        said = ", ".join(repr(word) for word in profile.words)
+        note = "; ".join(filter(None, [note, f"these cells count as missing ones: {said}"]))
+    return attribute, note
+
+
+def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
+    name, kind, missing = profile.name, profile.kind, profile.has_missing
+    if kind is Type.YES_NO:
+        return Attribute.binary(name, missing=missing, type=kind), ""
+    if kind is Type.TEXT:
+        made = Attribute.categorical(
+            name, profile.texts(), missing=missing, ordered=profile.ordered, type=kind
         )
-    if numbers is not None and all(number.is_integer() for number in numbers):
-        return Attribute.categorical(name, sorted(int(n) for n in numbers), missing=missing)
-    return Attribute.categorical(name, sorted(str(cell) for cell in cells), missing=missing)
+        if profile.different > MOST_VALUES:
+            return made, f"{profile.different:,} values were seen; add those that could occur"
+        return made, ""
+    numbers = profile.numbers
+    if kind is Type.WHOLE and set(numbers) <= {0.0, 1.0}:
+        return Attribute.binary(name, missing=missing), ""
+    different = len(set(numbers))
+    if kind is Type.WHOLE and different <= min(MOST_VALUES, 2 * bins):
+        return Attribute.categorical(name, profile.whole_values(), missing=missing), ""
+    if different == 1:  # some other cells are missing
+        cell = spelled(kind, profile.numbers[0]) if kind.is_temporal else float(numbers[0])
+        return Attribute.categorical(name, [cell], missing=missing, type=kind), ""
+    edges, crowded = readable_edges(kind, numbers, bins)
+    spelt = [spelled(kind, edge) if kind.is_temporal else edge for edge in edges]
+    note = "the edges follow quantiles of the table; replace them by public ones" if crowded else ""
+    return Attribute.numeric(name, spelt, missing=missing, type=kind), note
 
 
-def _as_numbers(cells: set[Any]) -> list[float] | None:
-    try:
-        numbers = [float(cell) for cell in cells]
-    except (TypeError, ValueError):
-        return None
-    return numbers if all(math.isfinite(number) for number in numbers) else None
+def _binaries_last(made: Sequence[Attribute]) -> tuple[Attribute, ...]:
+    """The attributes; thousands of plain 0/1 columns go last, where a file lists their names."""
+    plain = [a for a in made if a.is_binary and a.type is Type.WHOLE]
+    if len(plain) <= MOST_VALUES:
+        return tuple(made)
+    return (*(a for a in made if not (a.is_binary and a.type is Type.WHOLE)), *plain)
 
 
-def _round_edges(low: float, high: float, bins: int) -> list[float]:
-    """Round numbers as edges that cover the range, so that they show less of its exact ends."""
-    step = 10.0 ** math.floor(math.log10((high - low) / bins))
-    for factor in (1, 2, 5, 10):
-        width = factor * step
-        first, last = math.floor(low / width), math.ceil(high / width)
-        if last - first <= bins + 1:
-            break
-    edges = [round(float(i * width), 12) for i in np.arange(first, last + 1)]
-    return [int(e) for e in edges] if all(e.is_integer() for e in edges) else edges
+def _draft_items(table: LongTable) -> Draft:
+    """A 0/1 attribute for every item of a table in long format."""
+    items: set[str] = set()
+    for batch in table.table.batches([table.item]):
+        found = pa.compute.unique(batch.column(0)).to_pylist()
+        items.update(table.named(item) for item in found if item is not None)
+    if not items:
+        raise TableError("the table has no rows; a draft needs some")
+    prefix = table.prefix
+    numbers = [name.removeprefix(prefix) for name in items]
+    if all(number.isdecimal() and str(int(number)) == number for number in numbers):
+        last = max(int(number) for number in numbers)
+        if last + 1 <= 2 * len(items) + MOST_VALUES:
+            attributes = [Attribute.binary(f"{prefix}{i}") for i in range(last + 1)]
+            return _drafted_items(attributes, table)
+        ordered = sorted(items, key=lambda name: int(name.removeprefix(prefix)))
+    else:
+        ordered = sorted(items)
+    return _drafted_items([Attribute.binary(name) for name in ordered], table)
+
+
+def _drafted_items(attributes: Sequence[Attribute], table: LongTable) -> Draft:
+    note = "items that occur in no pair are not in the list; declare the whole catalogue"
+    return Draft(Schema(tuple(attributes), draft=True), {}, {table.item: note})

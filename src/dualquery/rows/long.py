@@ -63,6 +63,10 @@ class LongTable:
         self.prefix = prefix
         self.declared_rows = declared_rows
 
+    def named(self, item: object) -> str:
+        """The name of an item's attribute."""
+        return self.prefix + _text(item)
+
     def bind(self, schema: Schema) -> Schema:
         return require_binary(schema.require_resolved(), "a table in long format")
 
@@ -122,7 +126,7 @@ class LongTable:
         """The attribute of each item; −1 for an undeclared one that may be left out."""
         coded = items if pa.types.is_dictionary(items.type) else items.dictionary_encode()
         places = np.array(
-            [schema.index.get(self.prefix + _text(v), -1) for v in coded.dictionary.to_pylist()],
+            [schema.index.get(self.named(v), -1) for v in coded.dictionary.to_pylist()],
             dtype=np.int64,
         )
         attribute: npt.NDArray[np.int64] = places[coded.indices.to_numpy(zero_copy_only=False)]
@@ -130,7 +134,7 @@ class LongTable:
             item = items[int(np.argmin(attribute))].as_py()
             raise TableError(
                 f"column {self.item!r}: item {item!r} is not declared; expected an attribute "
-                f"{self.prefix + _text(item)!r} in the schema"
+                f"{self.named(item)!r} in the schema"
             )
         return attribute
 
