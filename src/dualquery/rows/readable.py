@@ -16,7 +16,7 @@ Numbers = npt.NDArray[np.float64]
 CROWDED = 0.5
 """If one of the equal bins holds more than this share of the cells, edges follow quantiles."""
 
-_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
+_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12_000, 60_000)
 _DAYS = (1, 2, 7, 14)
 _SECONDS = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, DAY)
 
