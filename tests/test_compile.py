@@ -89,6 +89,6 @@ def test_a_users_own_cache_is_kept_to_and_old_ones_go(copy: Path, tmp_path: Path
     )
     where, left = run(copy, script, NUMBA_CACHE_DIR=str(home))
     assert Path(where).parent == home
-    assert left == str(home)  # for kernels of others nothing changes
+    assert left == str(home)  # kernels of other packages are not affected
     names = sorted(folder.name for folder in home.iterdir())
     assert names == sorted([Path(where).name, "kernels-3", "kernels-4", "other"])

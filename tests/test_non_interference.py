@@ -87,7 +87,7 @@ def test_the_journal_too(tmp_path, schema: Schema, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_samples_too_down_to_their_types(schema: Schema, monkeypatch, kind: str) -> None:
-    """What a reader infers from private cells, a missing one say, is not in a sample."""
+    """What a reader infers from private cells, such as a missing one, is not in a sample."""
     monkeypatch.setattr(query_player, "draw", scripted)
     job = DualQuery(epsilon=1.0, delta=1e-3, queries=QUERIES, seed=3)
     samples = []

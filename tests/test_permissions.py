@@ -1,4 +1,4 @@
-"""Who can read what: the private side its owner alone, the release whoever the umask allows."""
+"""Who can read what: the private side only its owner, a release whoever the umask allows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stop(Exception):
 def test_a_run_is_its_owners_alone(
     tmp_path: Path, schema: Schema, rows: pa.Table, umask: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Journal and scratch folder, and from the start: nothing is closed afterwards."""
+    """Journal and scratch folder are closed to others when they are made, not later."""
     job = DualQuery(epsilon=1.0, delta=1e-3, queries=50, rounds=3, samples=5, player="record")
     partial = tmp_path / "out.partial"
 

@@ -22,7 +22,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     options.binary_location = chromium
     more = (
         "--window-size=1200,1000",
-        "--force-prefers-reduced-motion",  # a page that glides is clicked beside the mark
+        # While a page scrolls smoothly, a click would miss its target.
+        "--force-prefers-reduced-motion",
     )
     for flag in (*FLAGS, *more, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)

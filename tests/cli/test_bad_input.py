@@ -201,7 +201,7 @@ def test_odd_columns_of_a_parquet_file(files, release, rows, cells, words) -> No
 
 
 def test_padding_and_add_remove_do_not_go_together(run, files) -> None:
-    """A padded table has a fixed size: one more person is a replaced empty record there."""
+    """A padded table has a fixed size, so adding a person replaces an empty record."""
     (files / "pairs.csv").write_text("person,item\na,x\nb,y\nb,x\n")
     (files / "wide.toml").write_text('[binary_columns]\nnames = ["x", "y"]\n')
     common = (

@@ -1,4 +1,4 @@
-"""The mirror of the house works, and sees no circle."""
+"""`tools.house` works, and finds no import cycle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_no_module_and_no_room_is_in_a_circle() -> None:
 
 
 def test_no_room_goes_round_by_the_entrance() -> None:
-    """The package itself offers names of private rooms, and no layer forbids to import it."""
+    """`dualquery` exports names of private rooms, so no room may import `dualquery` itself."""
     graph = house.import_graph()
     assert [module for module, imported in graph.items() if "dualquery" in imported] == []
 

@@ -196,3 +196,11 @@ def test_the_readme_lists_the_rooms_as_the_import_contract_does() -> None:
         first = SOURCE / room / "__init__.py"
         says = first.is_file() and '"""PRIVATE' in first.read_text(encoding="utf-8")
         assert says == bool(private), room
+
+
+def test_every_room_says_who_may_import_it_and_where_to_start() -> None:
+    for first in SOURCE.glob("*/__init__.py"):
+        said = ast.get_docstring(ast.parse(first.read_text(encoding="utf-8"))) or ""
+        assert re.search(r"\bimports?\b", said), first
+        assert re.search(r"[Ss]tart reading at `", said), first
+        assert len(said.splitlines()) <= 8, first

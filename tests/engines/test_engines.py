@@ -126,7 +126,7 @@ def test_a_frame_is_counted_here_and_played_there(folder: Path, address: str) ->
 
 @pytest.mark.parametrize("step", ["largest", "tally", "locate"])
 def test_a_lost_shard_is_made_again(address: str, step: str, monkeypatch) -> None:
-    """Whatever the step before which all shards vanish, the draws are the ones of one process."""
+    """All shards vanish before one step. Whichever it is, the draws are those of one process."""
     from dualquery.engines.cluster import RemoteShards
 
     workload = random_marginals(SCHEMA, 3, 500)
@@ -234,7 +234,7 @@ def test_what_is_no_address_is_refused_at_once(address: str, word: str) -> None:
 
 
 def test_no_address_ends_a_command_in_one_line(tmp_path: Path) -> None:
-    """In a process of its own: a client that was half made used to cry at its end."""
+    """In its own process: a client that never connected used to print errors at the end."""
     pytest.importorskip("distributed")
     SCHEMA.save(tmp_path / "schema.toml")
     done = in_a_process(

@@ -264,7 +264,9 @@ def test_another_table_of_the_same_size_is_refused(
     with pytest.raises(ReleaseError, match="cannot resume with another table"):
         JOB.release(turned, out, schema=schema, resume=True)
     shuffled = rows.take(np.random.default_rng(0).permutation(len(rows)))
-    JOB.release(shuffled, out, schema=schema, resume=True)  # the same table: order is nothing
+    JOB.release(
+        shuffled, out, schema=schema, resume=True
+    )  # the same table: the order of rows does not matter
 
 
 def test_under_add_remove_nothing_about_the_table_is_kept(
@@ -329,7 +331,7 @@ def test_a_finished_release_is_not_begun_again(
 def test_only_the_same_run_is_finished(
     tmp_path: Path, schema: Schema, rows: pa.Table, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed after the release got its name: the rest is done only for who asks for that run."""
+    """Killed after the release got its name: only a command for the same run finishes it."""
     out = tmp_path / "out"
 
     def killed(book: Ledger, release: str) -> None:

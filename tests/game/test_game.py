@@ -175,7 +175,7 @@ class TestPlan:
     def test_what_would_do_does(
         self, schema: Schema, player: Player, epsilon: float, rows: int, neighbours: Neighbours
     ) -> None:
-        """On very small tables one refusal used to follow another, or to name a smaller ε."""
+        """On very small tables the ε that a refusal named used to be refused, too."""
         budget = Budget(epsilon, 1e-3, rows, neighbours)
         try:
             make_plan(budget, schema, player=player)

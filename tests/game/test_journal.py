@@ -159,9 +159,13 @@ def test_a_write_that_never_ended_is_cut_off(bench: Bench, state: tuple[int, int
     more = bench.states[drawn + 1, drawn]["rounds.bin"]
     for length in (*range(len(content), len(more), 5), len(more)):
         assert bench.outcome(state, rounds_bin=more[:length]) == "continued"
-        torn = more[:length] + bytes(len(more) - length)  # the size came first, the content never
+        torn = more[:length] + bytes(
+            len(more) - length
+        )  # the file has grown, but the content was never written
         assert bench.outcome(state, rounds_bin=torn) == "continued"
-    for bit in range(8 * len(content), 8 * (len(content) + 16)):  # a head that never got there
+    for bit in range(
+        8 * len(content), 8 * (len(content) + 16)
+    ):  # the head of the frame was never written
         assert bench.outcome(state, rounds_bin=flipped(more, bit)) == "continued", bit
 
 

@@ -70,7 +70,7 @@ def content(released: Released) -> tuple[bytes, ...]:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 7])
 def test_killed_inside_a_fit(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What that round released was seen, so it is what is fitted and published; no seed helps."""
+    """What that round released was seen, so the same is fitted and published, without a seed."""
     Ledger.create(tmp_path / "ledger", epsilon=10.0, delta=1e-3)
     respond, seen = TablesPlayer.respond, []
     kill_at: list[int] = [number]

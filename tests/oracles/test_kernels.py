@@ -179,7 +179,7 @@ def test_elimination_sets_every_independent_parity_right(seed: int) -> None:
     core = compile_core(problem)
     slots = core.home.copy()
     start_parities(core, Part.whole(core), slots)
-    # Twin: as many terms right as the rank of their matrix says can be chosen freely.
+    # Twin: the rank of the matrix says how many terms can be set right.
     matrix = np.zeros((core.terms, core.variables), dtype=int)
     for j in range(core.terms):
         for o in range(core.term_start[j], core.term_start[j + 1]):

@@ -69,7 +69,7 @@ class Findings:
 
     @property
     def least(self) -> float:
-        """The claim that is furthest from being exceeded, the range apart."""
+        """The fraction of the claim that is furthest from being exceeded; the range is left out."""
         return min(self.pure, self.divergence, *self.hockey_stick.values())
 
 

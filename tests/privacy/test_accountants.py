@@ -74,7 +74,8 @@ TABLE = [
 def agrees(value: float, shown: str) -> bool:
     """Whether a figure rounds to the digits shown.
 
-    The published table rounds .136497 to .137, by way of .1365: half a unit, and a hundredth.
+    The published table rounds .136497 to .1365, and that to .137. So the tolerance is half a unit
+    of the last digit, and a hundredth of a unit more.
     """
     decimals = len(shown.partition(".")[2])
     return abs(value - float(shown)) <= 0.51 * 10.0**-decimals

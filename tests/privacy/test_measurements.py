@@ -121,7 +121,7 @@ def worst(
 def test_the_rounded_gaussian_mechanism_costs_what_its_event_says(
     records: int, cells: int, sigma: float, neighbours: Neighbours
 ) -> None:
-    """All tables, all neighbours, all outcomes but a tail of less than 10⁻¹²."""
+    """All tables, all neighbours, all outcomes except a tail of less than 10⁻¹²."""
     masses = rounded_gaussian_masses(sigma, math.ceil(7.5 * sigma) + 1)
     event = gaussian(sigma, neighbours)
     mu = math.sqrt(event.mu_squared)
@@ -213,9 +213,9 @@ def test_all_accountants_side_by_side() -> None:
 
 
 def test_gaussian_and_laplace_composed_by_dp_accounting() -> None:
-    """Someone else's numerical composition: equal for Gaussian noise, below us with Laplace.
+    """Against another program: the same ε for Gaussian noise, a smaller one with Laplace noise.
 
-    A coin stands for Laplace noise, and no Gaussian curve lies close to that of one coin.
+    Our theorem replaces Laplace noise by a coin, whose curve no Gaussian curve comes close to.
     """
     from dp_accounting.pld import privacy_loss_distribution as pld
 

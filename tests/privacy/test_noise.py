@@ -52,7 +52,8 @@ def test_digits_are_drawn_until_the_rounding_is_decided(
 ) -> None:
     """3·x rounds up from x = 1/6 on; here x agrees with 1/6 for 200 bits."""
     sixth = f"{(1 << 200) // 6:0200b}"
-    # Whole part 0 (an odd number of successes), accepted at once, x, the sign of no matter.
+    # The whole part is 0 (an odd number of successes) and accepted at once. Then come x, and the
+    # sign, which does not matter here.
     text = "0" + "11" + "1" + sixth + last * 600
     text += "0" * (-len(text) % 64)
     words = [int(text[i : i + 64], 2) for i in range(0, len(text), 64)]
@@ -79,7 +80,7 @@ def test_discrete_laplace_reads_the_bits_as_its_twin_does(scale: Fraction, seed:
 def test_a_value_cut_by_the_end_of_a_block_is_made_from_the_same_bits(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else values that need few bits would be favoured."""
+    """Otherwise values that need few bits would be too frequent."""
     plain = rounded_gaussian(5.5, 500, SeededSource(3))
     laplace = discrete_laplace(2.5, 500, SeededSource(3))
     monkeypatch.setattr(noise, "BLOCK", block)
@@ -116,7 +117,7 @@ def chance(observed: NDArray[np.float64], probabilities: NDArray[np.float64]) ->
         expected = np.append(expected[~rare], expected[rare].sum())
     keep = expected > 0.0
     assert observed[~keep].sum() == 0
-    if expected[-1] < 1.0:  # too rare to judge by a square; next to none may be seen
+    if expected[-1] < 1.0:  # too rare for χ²; almost none of them may occur
         assert observed[-1] <= 5
         keep[-1] = False
     statistic = float(np.sum((observed[keep] - expected[keep]) ** 2 / expected[keep]))

@@ -147,7 +147,8 @@ def test_groups_are_those_of_the_accountant(name: str) -> None:
             assert value == pytest.approx(size * made.epsilon, rel=1e-12)
         if name == "zcdp":
             assert value == pytest.approx(_epsilon_of_rho(size**2 * made.rho), rel=1e-9)
-        # g steps of (ε, δ)-privacy are (g·ε, …)-private with a far larger δ: at one δ more is due.
+        # g steps of (ε, δ)-privacy are (g·ε, …)-private with a far larger δ. So at the same δ, ε
+        # is larger.
         assert value >= size * made.epsilon * (1.0 - 1e-9)
         assert figure(value) in made.about_groups or size == 1
 

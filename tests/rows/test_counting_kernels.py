@@ -62,7 +62,7 @@ def tables(
     arity = draw(st.integers(least, most))
     queries = draw(st.integers(1, 40))
     chosen = np.array([random.permutation(width)[:arity] for _ in range(queries)])
-    # Few literals in front make runs of queries that share all terms but the last.
+    # Few literals in front make runs of queries that share all terms except the last.
     chosen[:, : arity - 1] = np.where(
         random.random() < 0.5, chosen[:1, : arity - 1], chosen[:, :-1]
     )

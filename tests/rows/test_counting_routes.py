@@ -178,7 +178,7 @@ def test_every_route_by_force(data: st.DataObject) -> None:
     part = joined(parts)
     if data.draw(st.booleans(), label="probes"):
         part = probed(part, int(random.integers(0, 5)))
-        # A thousand two-way probes are more than it takes: some of everything, in no order.
+        # A thousand two-way probes would be too many: a part of all queries, in random order.
         keep = random.permutation(len(part.plain))[:200]
         part = Part(part.workload.take(keep), [part.plain[i] for i in keep])
     rows = random_rows(random, schema, data.draw(st.integers(1, 300), label="rows"))
@@ -399,7 +399,7 @@ def test_more_levels_than_sixteen_bits_hold(size: int) -> None:
     )
     codes = np.random.default_rng(0).integers(0, schema.sizes, (40, 2))
     codes[:6, 0] = [0, 1, size - 1, size - 2, 65_535 % size, 65_536 % size]
-    # Every code but the last is asked for: its rows are in the level of all others, which with
+    # Every code except the last is asked for: its rows are in the level of all others, which with
     # sixteen bits would be the level of the first code.
     many = np.repeat(np.arange(size - 1), 2)
     literals = Literals(
@@ -447,7 +447,7 @@ def test_a_table_of_too_many_cells_is_not_chosen_and_refused(calls: Calls) -> No
 
 
 def test_sets_beside_cells_do_not_make_their_tables_too_large(calls: Calls) -> None:
-    """The bound is on the levels of cells. Counting other literals, tables were never chosen."""
+    """The bound counts levels of cells. When it counted other literals too, no table was chosen."""
     schema = categorical(12, 12, 12)
     random = np.random.default_rng(0)
     sets = some_queries(random, schema, "sets", 600)

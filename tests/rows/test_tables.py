@@ -31,7 +31,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def codes(path: Path, schema: Schema) -> list[list[int]]:
-    """All codes, a list an attribute."""
+    """All codes, one list per attribute."""
     table = open_table(path)
     bound = table.bind(schema)
     found: list[list[int]] = [[] for _ in bound.names]
@@ -61,7 +61,7 @@ def test_a_blank_line_of_several_columns_is_no_row(tmp_path, ending) -> None:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_last_row_must_end(tmp_path, ending) -> None:
-    """Without, a missing last cell and the end of the file would be the same bytes."""
+    """If it need not, a missing last cell would look like the end of the file."""
     with pytest.raises(TableError, match="no line end after its last row"):
         codes(write(tmp_path / f"one{ending}", "x\na\nb"), SINGLE)
     with pytest.raises(TableError, match="begins with a blank line"):

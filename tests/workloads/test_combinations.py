@@ -130,7 +130,7 @@ def test_the_asked_queries_stand_before_their_probes(mixture, seed: int) -> None
     actions = with_probes(part.workload, seed)
     assert read(actions.workload) == part.plain
     assert read(actions.queries)[: len(part.plain)] == part.plain
-    # Half of the weight is shared by pairs, a tenth by single half-sets as the attributes are used.
+    # Pairs share half of the weight; single half-sets a tenth, by the use of their attributes.
     weight = np.exp(actions.log_prior)
     weight /= weight.sum()
     probes = read(actions.queries)[len(part.plain) :]
@@ -313,7 +313,7 @@ def test_baselines_that_know_single_columns(mixture) -> None:
 
 
 def test_a_release_plays_against_the_true_counts_and_is_judged_by_them(monkeypatch) -> None:
-    """All cells of a table beside the default player's probes, from the front door."""
+    """All cells of a table together with the default player's probes, by the public names."""
     random = np.random.default_rng(0)
     schema = categorical(11, 10, 12)
     cells = random_rows(random, schema, 900)

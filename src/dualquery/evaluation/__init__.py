@@ -1,4 +1,6 @@
 """PRIVATE. A release against the private table, for the curator's eyes alone.
 
-Nothing computed here may be published, and everything it writes says so. Start at `figures`.
+Nothing computed here may be published, and everything it writes says so. Errors (`figures`) and
+the curator's page (`page`). The paper's experiments and the command line may import this room.
+Start reading at `figures`.
 """

@@ -45,7 +45,7 @@ FEWEST_DRAWS = 4
 """A model's rounds are never planned with fewer draws."""
 
 WIDEST_MODEL = 300_000
-"""Codes beyond which a model and its copies, one a round, are too much to keep."""
+"""Codes beyond which a model and its copies, one per round, are too much to keep."""
 
 LONGEST_MODEL = 20_000_000
 """Queries beyond which the answers every round was drawn against are too much to keep."""

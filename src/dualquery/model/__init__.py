@@ -2,5 +2,6 @@
 
 The mixture and what it answers, the likelihood, the training, standard errors, rows that are
 arranged. It sees draws and measurements and nothing private, so all it does is post-processing.
-Start reading at `mixture`, then `training`.
+The game, the release and the private rooms may import this one. Start reading at `mixture`, then
+`training`.
 """

@@ -16,7 +16,7 @@ ENOUGH_QUERIES, MOST_QUERIES = 500_000, 1_000_000
 QUERIES_A_CODE = 150
 ENOUGH_TERMS = 50_000_000
 """A step sees all queries up to 500,000, or up to 150 for each code where that is more, but never
-more than 1,000,000, and no more terms of normalisers (one a query and round) than 50,000,000.
+more than 1,000,000, and no more terms of normalisers (one per query and round) than 50,000,000.
 Beyond that it sees all drawn queries, and of the others as many as half of that number."""
 
 NEARLY_ALL = 0.9

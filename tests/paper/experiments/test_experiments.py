@@ -82,7 +82,7 @@ def test_runs_are_kept_and_not_made_twice(bench: Bench, tmp_path: Path) -> None:
     assert (tmp_path / "toy.csv").read_bytes() == before
     assert [row.cells for row in again] == [row.cells for row in rows]
     perform(experiment, Options(runs=3), tmp_path, quiet)
-    assert len(made) == len(rows) + 2 * 3  # one more run each of what reads data
+    assert len(made) == len(rows) + 2 * 3  # every series that reads data has one more run
 
 
 def test_a_torn_line_is_made_again(bench: Bench, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_every_experiment_has_tasks_without_reading_data() -> None:
 def rows_of(
     experiment: str, max_error: float, average_error: float, seconds: float = 1.0
 ) -> list[FinishedRun]:
-    """The rows of a whole experiment, all with the same errors but for the tables of zeros."""
+    """The runs of a whole experiment. All have the same errors, except those of zeros."""
     made = []
     for task in load(experiment).tasks(Options(runs=1)):
         free = task.series in ("zeros", "uniform")
