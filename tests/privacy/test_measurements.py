@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dualquery.base.errors import ParameterError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants import (
     ACCOUNTANTS,
     NotCoveredError,
@@ -27,9 +29,11 @@ from dualquery.privacy.accountants.zcdp import epsilon_of_rho, rho_of
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import DrawEvent, Events, MeasurementEvent, Noise
 from dualquery.privacy.ledger import BudgetExceededError, Charge, Ledger, LedgerError
+from dualquery.privacy.measuring import batch_event
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.scales import scale_for, sigma_for, sigma_for_rho
 from dualquery.privacy.statement import NOT_COVERED, PrivacyStatement
+from dualquery.workloads.marginals import Groups, Marginals
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 BOUNDED = ["pure", "advanced", "per-round"]
@@ -150,6 +154,43 @@ def test_the_discrete_laplace_mechanism_costs_what_its_event_says(
         for name, accountant in ACCOUNTANTS.items():
             assert true <= accountant.delta(event, float(epsilon)) + 1e-12, name
     assert worst(masses, 2, 2, neighbours, 0.97 * whole) > 1e-4  # no smaller pure ε holds
+
+
+def counted(records: tuple[int, ...], batch: Marginals) -> NDArray[np.int64]:
+    """The cells of all marginals over some records of {0,1}³, each given as a number."""
+    codes = np.array([[r >> 2 & 1, r >> 1 & 1, r & 1] for r in records], dtype=np.int32)
+    found = [
+        np.bincount(batch.cell_of(t, codes.reshape(-1, 3)), minlength=int(size))
+        for t, size in enumerate(np.diff(batch.start))
+    ]
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("arity", [1, 2, 3])
+def test_a_batch_of_tables_costs_what_its_event_says(arity: int, neighbours: Neighbours) -> None:
+    """All tables of two records over {0,1}³, all neighbours, through the package's own marginals.
+
+    With Laplace noise in every cell the largest ratio of chances is exp(Δ₁/b), Δ₁ the L1 distance
+    of the counts; with Gaussian noise μ is their L2 distance over σ.
+    """
+    schema = Schema([Attribute.binary(name) for name in "abc"])
+    sets = np.array(list(itertools.combinations(range(3), arity)), dtype=np.int32)
+    batch = Marginals(Groups.single(schema), sets)
+    more = 2 if neighbours is REPLACE else 3
+    largest_l1, largest_l2 = 0.0, 0.0
+    for one in itertools.product(range(8), repeat=2):
+        for other in itertools.product(range(8), repeat=more):
+            if other[: more - 1] != one[: more - 1]:
+                continue
+            moved = counted(other, batch) - counted(one, batch)
+            largest_l1 = max(largest_l1, float(np.abs(moved).sum()))
+            largest_l2 = max(largest_l2, float(np.sqrt((moved**2).sum())))
+    laplaced = batch_event(Noise.LAPLACE, 7.0, len(batch), neighbours)
+    noisy = batch_event(Noise.GAUSSIAN, 7.0, len(batch), neighbours)
+    pure = ACCOUNTANTS["pure"].epsilon(Events.of_measurements(laplaced), 0.0)
+    assert pure == pytest.approx(largest_l1 / 7.0)
+    assert math.sqrt(noisy.mu_squared) == pytest.approx(largest_l2 / 7.0)
 
 
 # Accountants

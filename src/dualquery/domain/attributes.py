@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +17,7 @@ from dualquery.base.errors import SchemaError
 from dualquery.base.ragged import offsets
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
+from dualquery.domain.hierarchy import Hierarchy
 from dualquery.domain.types import (
     Key,
     Number,
@@ -57,6 +58,7 @@ class Attribute:
             of dates and times are numbers here: days since 1970-01-01, seconds since then, or
             seconds since midnight; their values are text.
         missing_words: cells that stand for a missing one, such as "NA" or "-9", as text.
+        group: a declared hierarchy of the values, used where single values are too rare.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Attribute:
     sub_bins: int = 0
     type: Type = Type.TEXT
     missing_words: tuple[str, ...] = ()
+    group: Hierarchy | None = None
 
     @classmethod
     def categorical(
@@ -79,6 +82,7 @@ class Attribute:
         default: Value | None = None,
         ordered: bool | None = None,
         type: str | None = None,  # noqa: A002 - the word of the schema file
+        group: str | Mapping[str, Sequence[object]] | None = None,
     ) -> Self:
         """Declare a column that holds one of several values.
 
@@ -91,6 +95,8 @@ class Attribute:
                 than two values that are all numbers or all dates do.
             type: what a cell is: "text", "whole", "decimal", "yes/no", "date", "timestamp" or
                 "time"; by default as the values are written.
+            group: which values belong together where single ones are too rare: "prefix:N" for
+                the first N letters, or the values of every parent.
         """
         given = [_plain(value) for value in values]
         if not given:
@@ -111,7 +117,10 @@ class Attribute:
             )
         if kind.is_temporal:  # as text they sort by time
             domain = tuple(sorted(domain, key=str))
-        attribute = cls(name, values=domain, missing=missing, ordered=ordered, type=kind)
+        hierarchy = None if group is None else Hierarchy.of(name, group, domain)
+        attribute = cls(
+            name, values=domain, missing=missing, ordered=ordered, type=kind, group=hierarchy
+        )
         return attribute._with_default(default)
 
     @classmethod
@@ -308,6 +317,8 @@ class Attribute:
             entry["type"] = self.type.value
         if self.sub_bins:
             entry["sub_bins"] = self.sub_bins
+        if self.group is not None:
+            entry["group"] = self.group.declared(self.values)
         if self.missing:
             entry["missing"] = list(self.missing_words) or True
         if self.default:
@@ -360,6 +371,8 @@ class Attribute:
         kind = kinds[0]
         if kind != "edges" and "sub_bins" in entry:
             raise SchemaError(f"attribute {name!r}: sub_bins is for columns with edges only")
+        if kind != "values" and "group" in entry:
+            raise SchemaError(f"attribute {name!r}: group is for columns with values only")
         if kind == "binary":
             return cls.binary(name, missing=missing, default=default, type=cell_type)
         if not isinstance(entry[kind], list | tuple):
@@ -380,10 +393,11 @@ class Attribute:
             default=default,
             ordered=entry.get("ordered"),
             type=cell_type,
+            group=entry.get("group"),
         )
 
 
-_KEYS = ("values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins")
+_KEYS = ("values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "group")
 
 
 def _plain(value: object) -> object:

@@ -75,8 +75,11 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.match(name) else _literal(name)
 
 
-def _literal(value: Value | list[Value], bare: bool = False) -> str:
+def _literal(value: Value | list[Value] | dict[str, list[Value]], bare: bool = False) -> str:
     """A value as TOML writes it; `bare` writes dates and times without quotes."""
+    if isinstance(value, dict):
+        entries = (f"{_key(name)} = {_literal(one, bare)}" for name, one in value.items())
+        return "{ " + ", ".join(entries) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_literal(item, bare) for item in value) + "]"
     if bare and isinstance(value, str) and _MOMENT.match(value):

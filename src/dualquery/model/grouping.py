@@ -106,10 +106,12 @@ def grouped(
     for attribute in attributes.tolist():
         part = slice(schema.code_start[attribute], schema.code_start[attribute + 1])
         if part.stop - part.start > 2:
-            found = _runs(shares[part], least)
+            declared = schema.attributes[attribute].group
+            parents = None if declared is None else declared.numbers(part.stop - part.start)
+            found = _runs(shares[part], least, parents)
             raised = 0.0 if most is None else max(least, 0.5 / most)
             while most is not None and found.max() >= most:
-                found, raised = _runs(shares[part], raised), 1.2 * raised
+                found, raised = _runs(shares[part], raised, parents), 1.2 * raised
             of_code[part] = found
             sizes[attribute] = found.max() + 1
     return Groups(schema.code_start, of_code, sizes)
@@ -154,15 +156,22 @@ def shares_within(groups: Groups, shares: Floats) -> Floats:
     return within
 
 
-def _runs(shares: Floats, least: float) -> npt.NDArray[np.int32]:
-    """The group of every code: alone, or in a run of rare codes in their declared order."""
-    runs: list[list[int]] = []
+def _runs(
+    shares: Floats, least: float, parents: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.int32]:
+    """The group of every code: alone, or in a run of rare codes in their declared order.
+
+    With a declared hierarchy the rare codes of one parent stand together. Parents whose rare codes
+    are rare even together form runs in their turn.
+    """
+    runs: list[list[int]] = [[code] for code in np.flatnonzero(shares >= least).tolist()]
+    rare = np.flatnonzero(shares < least)
+    steps = [[code] for code in rare.tolist()]
+    if parents is not None:
+        steps = [rare[parents[rare] == one].tolist() for one in np.unique(parents[rare])]
     waiting: list[int] = []
-    for code, share in enumerate(shares.tolist()):
-        if share >= least:
-            runs.append([code])
-            continue
-        waiting.append(code)
+    for step in steps:
+        waiting.extend(step)
         if shares[waiting].sum() >= least:
             runs.append(waiting)
             waiting = []
@@ -176,6 +185,6 @@ def _runs(shares: Floats, least: float) -> npt.NDArray[np.int32]:
         top = int(np.argmax(shares))
         runs = [[top], [code for code in range(len(shares)) if code != top]]
     of_code = np.empty(len(shares), dtype=np.int32)
-    for number, run in enumerate(runs):
+    for number, run in enumerate(sorted(runs, key=min)):
         of_code[run] = number
     return of_code
