@@ -166,12 +166,21 @@ def _cubes(workload: Workload) -> Marginals | None:
     return Marginals(Groups.single(schema), np.array(sorted(chosen), dtype=np.int32))
 
 
+def wrong_sizes() -> Rows:
+    """Adult under add-remove neighbours with references that are off by a third."""
+    return [
+        {**row, "reference": rows}
+        for rows in (40_000, 22_000)
+        for row in named("adult", epsilon=1.0, neighbours="add-remove", rows=rows)
+    ]
+
+
 PARTS: dict[str, Callable[[], Rows]] = {
     "adult-0.25": partial(named, "adult", epsilon=0.25),
     "adult-1": partial(named, "adult", epsilon=1.0),
     "adult-3": partial(named, "adult", epsilon=3.0),
     "adult-10": partial(named, "adult", epsilon=10.0),
-    "adult-wrong-size": partial(named, "adult", epsilon=1.0, neighbours="add-remove", rows=40_000),
+    "adult-wrong-size": wrong_sizes,
     "adult-add-remove": partial(
         named, "adult", epsilon=1.0, neighbours="add-remove", rows=DATA_SETS["adult"].rows
     ),
