@@ -97,6 +97,23 @@ def test_asking_a_release(run, files, release) -> None:
     assert "errors are unknown" in run("summary", out, "age").err
 
 
+def test_asking_loads_no_kernels_and_no_solvers(run, files, release) -> None:
+    """What makes the command quick; ε is computed again by whoever reads the whole release."""
+    assert release("--quiet", "--no-errors").code == 0
+    code = (
+        "import sys; from dualquery.cli import main\n"
+        f"sys.argv = ['dualquery', 'answer', {str(files / 'out')!r}, 'smoker | age>=50']\n"
+        "try: main()\n"
+        "except SystemExit as stop: assert not stop.code\n"
+        "heavy = {'numba', 'scipy', 'pandas', 'polars', 'matplotlib', 'narwhals'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (files / "out" / "model.npz").write_bytes(b"changed")
+    assert "is missing or was changed" in run("answer", files / "out", "smoker").err
+
+
 def test_one_bad_query_does_not_stop_the_others(run, files, release) -> None:
     assert release("--quiet", "--no-refit", "--player", "record", "--rounds", 3).code == 0
     done = run("answer", files / "out", "smoker", "sex=Femal", "age>=50")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dualquery.base.errors import QueryError
 from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
-from dualquery.model.mixture import Mixture
+from dualquery.model.mixture import FEW, Mixture
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.matching import mean_answers
 from dualquery.workloads.workload import Workload
@@ -25,10 +25,12 @@ def some_mixture(schema: Schema, components: int = 3, seed: int = 0) -> Mixture:
 @given(st.data())
 def test_answers_follow_the_definition(data: st.DataObject) -> None:
     schema = data.draw(schemas())
-    workload = Workload.of(data.draw(st.lists(queries(schema), min_size=1, max_size=9)), schema)
+    asked = data.draw(st.lists(queries(schema), min_size=1, max_size=9))
     model = some_mixture(schema, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 999)))
-    expected = answers_twin(workload, model.weights, model.tables)
-    np.testing.assert_allclose(model.answers(workload), expected, atol=1e-12)
+    for times in (1, FEW + 1):  # without kernels, and with them
+        workload = Workload.of(times * asked, schema)
+        expected = answers_twin(workload, model.weights, model.tables)
+        np.testing.assert_allclose(model.answers(workload), expected, atol=1e-12)
 
 
 def test_a_thousand_queries_with_shared_prefixes(schema: Schema) -> None:

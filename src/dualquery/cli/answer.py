@@ -34,9 +34,9 @@ def answer(
     from dualquery.domain.formulas import Formula, format_formula, parse_formula
     from dualquery.release.asking.figure import Figure
     from dualquery.release.asking.questions import named
-    from dualquery.release.release import load as read_release
+    from dualquery.release.directory import read_published
 
-    release = read_release(directory)
+    release = read_published(directory, to_ask=True)
     condition = None if given is None else parse_formula(given, release.schema)
     found: list[tuple[str, Formula, Figure]] = []
     wrong: list[tuple[str, QueryError]] = []

@@ -25,9 +25,9 @@ def summary(
 ) -> None:
     """Means and quartiles of columns of numbers, with 95 % intervals."""
     from dualquery.cli.figures import Sheet, print_sheet
-    from dualquery.release.release import load as read_release
+    from dualquery.release.directory import read_published
 
-    release = read_release(directory)
+    release = read_published(directory, to_ask=True)
     rows = release.description(*columns, where=where, by=by, unknown=unknown)
     sheet = Sheet(list(rows[0]), [list(row.values()) for row in rows], figures=3)
     told = {"source": release.source, "stamp": release.privacy.stamp, "where": where}

@@ -21,9 +21,9 @@ def table(
     """A cross table of columns: the share of every cell, with a 95 % interval."""
     from dualquery.cli.figures import Sheet, print_sheet
     from dualquery.release.asking.labels import labelled
-    from dualquery.release.release import load as read_release
+    from dualquery.release.directory import read_published
 
-    release = read_release(directory)
+    release = read_published(directory, to_ask=True)
     found = labelled(release.cross_table(*columns, where=where, unknown=unknown), release.schema)
     sheet = Sheet(found.column_names, [list(row.values()) for row in found.to_pylist()], figures=3)
     told = {"source": release.source, "stamp": release.privacy.stamp, "where": where}

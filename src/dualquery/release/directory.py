@@ -25,11 +25,11 @@ from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release import older, stamps
 from dualquery.release.certificate import Certificate
 from dualquery.release.frames import records_table, write_table
-from dualquery.release.page.render import render_page
 from dualquery.release.parameters import RunParameters
 from dualquery.release.published import Published
 from dualquery.release.verifying import (
     check_measurements,
+    check_parameters,
     check_plan,
     check_records,
     check_shapes,
@@ -47,6 +47,9 @@ READABLE = (1, 2)
 """The formats that `older` knows how to read, and the current one."""
 
 _FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "report.html")
+
+_ASKED = ("workload.npz", "transcript.npz", "model.npz")
+"""The files that figures come from."""
 
 _SCRATCH, _REPLACED = "scratch-", "replaced-"
 
@@ -204,6 +207,8 @@ def _write_files(release: Published, folder: Path) -> None:
         folder / "records.parquet",
         release.file_notes,
     )
+    from dualquery.release.page.render import render_page  # readers do not wait for the page
+
     (folder / "report.html").write_text(render_page(release), encoding="utf-8")
     content = _description(release, folder)
     content["digest"] = content_digest(content)
@@ -246,8 +251,15 @@ def oracle_summary(transcript: Transcript) -> Json:
     }
 
 
-def read_published(path: str | Path) -> Published:
-    """Read a release directory and check that its files are the ones that were written."""
+def read_published(path: str | Path, *, to_ask: bool = False) -> Published:
+    """Read a release directory and check that its files are the ones that were written.
+
+    Args:
+        path: the directory.
+        to_ask: whether figures are all that is wanted. Then only the files that figures come from
+            are compared with their digests, and ε is not computed again: nobody sees it, and it
+            would take longer than the answer. Whoever reads the whole release checks the rest.
+    """
     folder = Path(path)
     if not _is_release(folder):
         raise ReleaseError(f"{str(folder)!r} is not a release directory (it has no release.json)")
@@ -264,12 +276,14 @@ def read_published(path: str | Path) -> Published:
         for name, digest in content["files"].items():
             if name not in _FILES:
                 raise ReleaseError(f"{str(folder)!r} lists {name!r}, which no release has")
+            if to_ask and name not in _ASKED:
+                continue
             if not (folder / name).is_file() or _digest(folder / name) != digest:
                 raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
-        made = _assemble(folder, older.completed(content))
+        made = _assemble(folder, older.completed(content), to_ask=to_ask)
         stamps.check_stamps(
             folder,
-            content["files"],
+            [name for name in content["files"] if name in _ASKED or not to_ask],
             made.privacy.stamp,
             every_file=content["format"] >= older.FIRST_WITH_STAMPS,
         )
@@ -286,7 +300,7 @@ def read_published(path: str | Path) -> Published:
         raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
 
 
-def _assemble(folder: Path, content: Document) -> Published:
+def _assemble(folder: Path, content: Document, *, to_ask: bool) -> Published:
     schema = Schema.from_dict(content["schema"])
     stored = read_arrays(folder / "workload.npz")
     literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
@@ -300,10 +314,12 @@ def _assemble(folder: Path, content: Document) -> Published:
         check_measurements(transcript, schema)
         parameters = RunParameters.from_dict(content["parameters"])
         check_plan(parameters.tables, transcript)
-        check_statement(privacy, content["privacy"]["stamp"], parameters, transcript)
+        check_parameters(privacy, content["privacy"]["stamp"], parameters, transcript)
+        if not to_ask:
+            check_statement(privacy, transcript)
     except ParameterError as error:  # it speaks of a value in the file, not of the reader's
         raise ReleaseError(str(error)) from None
-    if "records.parquet" in content["files"]:
+    if "records.parquet" in content["files"] and not to_ask:
         records = transcript.records
         most = SHOWN_RECORDS if records is None else len(records)
         check_records(folder / "records.parquet", most, schema)

@@ -200,10 +200,10 @@ def check_records(path: Path, rows: int, schema: Schema) -> None:
         raise ReleaseError(f"{str(path)!r} declares {size:,} bytes, more than the memory here")
 
 
-def check_statement(
+def check_parameters(
     stated: PrivacyStatement, stamp: object, parameters: RunParameters, transcript: Transcript
 ) -> None:
-    """Refuse a statement that does not follow from the draws of the transcript.
+    """Refuse parameters that the statement contradicts.
 
     Args:
         stated: the statement in `release.json`.
@@ -223,6 +223,10 @@ def check_statement(
             raise ReleaseError(f"its parameters say {name} = {said!r}, its statement {value!r}")
     if stated.private != (parameters.seed is None) or stamp != stated.stamp:
         raise ReleaseError("its stamp does not fit its seed")
+
+
+def check_statement(stated: PrivacyStatement, transcript: Transcript) -> None:
+    """Refuse a statement that does not follow from the draws of the transcript."""
     again = PrivacyStatement.of(
         transcript.events(stated.rows * stated.unit.parts, stated.unit),
         delta=stated.delta,
