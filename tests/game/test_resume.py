@@ -56,7 +56,7 @@ def test_a_killed_run_resumes_to_the_same_release(
 
 
 def test_resumed_draws_are_not_drawn_again(tmp_path, schema: Schema, rows: pa.Table) -> None:
-    """Without a seed a second drawing would differ; what is on disk must be what is released."""
+    """Without a seed, drawing again would give other draws. Those on disk must be released."""
     job = DualQuery(epsilon=2.0, delta=1e-3, rounds=6, samples=20, eta=3.0, queries=300)
     out = tmp_path / "out"
     with pytest.raises(Killed):

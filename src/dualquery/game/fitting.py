@@ -80,7 +80,7 @@ def fit_transcript(
 def _climbed(ascent: Ascent, drawn: Drawn, schedule: Schedule) -> Parameters:
     """From the start, at the full rate, until the likelihood has stopped rising.
 
-    The rule looks at nothing but the likelihood: the climb ends when the best of the last
+    The rule looks at the likelihood alone: the climb ends when the best of the last
     `PATIENCE` values is no more than `TOLERANCE` above the best before them.
     """
     parameters = schedule.start(ascent.stack)

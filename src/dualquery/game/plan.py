@@ -249,7 +249,7 @@ def _model_rule(
     R² is how many draws at temperature 1 the budget buys: R = nμ under replacement. An answer
     is known to about 1/R at best, so R is the resolution of the whole run. A linear ramp of N
     draws that spends R² ends at the temperature R·√(3/N). On wide tables N is what it takes to
-    learn the one-way marginals. Where not even four draws a round are left, the temperatures
+    learn the one-way marginals. Where not even four draws per round are left, the temperatures
     give way.
     """
     plan = _model_plan(solve, schema, rounds, samples, eta)

@@ -1,4 +1,4 @@
-"""The paper's data player: one record a round, found by an oracle."""
+"""The paper's data player: one record per round, found by an oracle."""
 
 from __future__ import annotations
 

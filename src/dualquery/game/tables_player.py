@@ -307,7 +307,7 @@ class TablesPlayer:
         return np.stack([one.flat for one in members])
 
     def _in_groups(self, known: Known, stack: Stack) -> list[Measurement]:
-        """The measurements, with the one grouping that all but the first share."""
+        """The measurements; all except the first get the one grouping that they share."""
         first, *rest = known.measurements
         return [
             first,

@@ -1,4 +1,4 @@
-"""The paper's view: every bit a column, the same queries, the same answers."""
+"""The paper's view: every bit is a column. Queries and answers stay the same."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ MUTANTS = (
         "float(np.sum((draws + 1.0) * ranges * ranges)) / 4.0",
         "float(np.sum(draws * ranges * ranges)) / 4.0",
         (_ONE_ROUND,),
-        "The theorem needs s + 1; with s it is false for few draws a round.",
+        "The theorem needs s + 1; with s it is false for few draws per round.",
     ),
     Mutant(
         "rho-halved",

@@ -69,7 +69,7 @@ MUTANTS = (
         "positions[part] += 2 * self._cuts[i]",
         "positions[part] += self._cuts[i]",
         ("tests/engines/test_engines.py::test_a_lost_shard_is_made_again",),
-        "Draws of all workers but the first would name queries other than those drawn.",
+        "Draws of all workers except the first would name queries other than those drawn.",
     ),
     Mutant(
         "seeded-run-stated-as-private",
