@@ -72,7 +72,8 @@ TableFormat = Annotated[
     Format, typer.Option("--format", help="text, csv or json.", show_default=True)
 ]
 TablePath = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="CSV (.gz), Parquet, or sparse .npz of 0/1.")
+    Path,
+    typer.Argument(metavar="TABLE", help="CSV (.gz), Parquet, a folder of them, or sparse .npz."),
 ]
 Long = Annotated[
     str | None,

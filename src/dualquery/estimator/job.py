@@ -134,7 +134,9 @@ class DualQuery:
         """Run the job on a table.
 
         Args:
-            table: a pandas, polars or pyarrow frame, a SciPy sparse 0/1 matrix, or a path.
+            table: a pandas, polars (also lazy) or pyarrow frame, anything with an Arrow stream such
+                as a DuckDB relation, a data set of `datasets`, a dictionary of columns, a SciPy
+                sparse 0/1 matrix, or the path of a file or folder.
             schema: the declared domain of every column to be used.
             workload: the queries, or a function of the schema as resolved against the table.
             directory: where the draws are kept while the run lasts, so that it can be resumed.

@@ -196,9 +196,11 @@ class FrameStyle:
         if hasattr(source, "tocsc"):
             return cls("sparse")
         try:
-            frame = nw.from_native(source, eager_only=True)
+            frame = nw.from_native(source)
         except TypeError:
             return cls()
+        if isinstance(frame, nw.LazyFrame):
+            return cls("polars" if frame.implementation.is_polars() else "pyarrow")
         backend = frame.implementation.name.lower()
         return cls(backend, _types_of(frame)) if like_input else cls(backend)
 

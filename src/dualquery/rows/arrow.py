@@ -78,6 +78,16 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
         raise TableError("the files of the table have different columns") from None
 
 
+def is_frame(source: object) -> bool:
+    """Whether the source is a pandas, polars or pyarrow table, which holds its rows in memory."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(source, eager_only=True, pass_through=True) is not source
+    except (ValueError, nw.exceptions.NarwhalsError):  # such as two columns of one name
+        return True
+
+
 class FrameTable(ArrowTable):
     """A pandas, polars or pyarrow frame, through narwhals."""
 
@@ -90,8 +100,8 @@ class FrameTable(ArrowTable):
             columns = list(self.frame.columns)
         except TypeError:
             raise TableError(
-                f"expected a pandas, polars or pyarrow table, a sparse matrix or a path, "
-                f"found {type(frame).__name__}"
+                f"expected a pandas, polars or pyarrow table, an Arrow stream, a dictionary of "
+                f"columns, a sparse matrix or a path, found {type(frame).__name__}"
             ) from None
         except (
             ValueError,

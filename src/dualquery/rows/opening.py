@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from dualquery.base.errors import TableError
-from dualquery.rows.arrow import CsvTable, FrameTable, ParquetTable
+from dualquery.rows.arrow import CsvTable, FrameTable, ParquetTable, is_frame
 from dualquery.rows.sparse import SparseFile, SparseTable
+from dualquery.rows.streams import (
+    ArrowStream,
+    DataSet,
+    DataSetTable,
+    LazyFrame,
+    LazyTable,
+    columns_table,
+    csv_folder,
+    stream_table,
+)
 from dualquery.rows.table import Table
 
 
 def open_table(source: object) -> Table:
-    """A table from a frame, a sparse matrix, or the path of a file."""
+    """A table from a frame, a dictionary of columns, a sparse matrix, or a path.
+
+    Lazy frames of polars, data sets of `datasets`, and everything that offers an Arrow stream are
+    frames too.
+    """
     if isinstance(source, str | Path):
         return _open_path(Path(source))
     if hasattr(source, "tocsc"):
@@ -19,6 +34,14 @@ def open_table(source: object) -> Table:
     if hasattr(source, "bind") and hasattr(source, "blocks"):
         table: Table = source
         return table
+    if isinstance(source, Mapping):
+        return columns_table(source)
+    if isinstance(source, DataSet):
+        return DataSetTable(source)
+    if isinstance(source, LazyFrame):
+        return LazyTable(source)
+    if isinstance(source, ArrowStream) and not is_frame(source):
+        return stream_table(source)
     return FrameTable(source)
 
 
@@ -26,12 +49,15 @@ def _open_path(path: Path) -> Table:
     if not path.exists():
         raise TableError(f"no such table: {str(path)!r}")
     endings = path.name.lower()
-    if path.is_dir() or endings.endswith((".parquet", ".pq")):
+    if path.is_dir():
+        return csv_folder(path) or ParquetTable(path)
+    if endings.endswith((".parquet", ".pq")):
         return ParquetTable(path)
     if endings.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         return CsvTable(path)
     if endings.endswith(".npz"):
         return SparseFile(path)
     raise TableError(
-        f"cannot tell the format of {str(path)!r}; expected .csv, .csv.gz, .parquet or .npz"
+        f"cannot tell the format of {str(path)!r}; expected .csv, .csv.gz, .parquet, .npz "
+        "or a folder"
     )
