@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dualquery.base.errors import ParameterError
-from dualquery.oracles import Response
-from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size, response_gap
+from dualquery.game.moves import RecordMove
+from dualquery.oracles.certificates import accuracy_guarantee, log_universe_size
 from tests.oracles.problems import PEOPLE
 
 RECORD = np.zeros(6, dtype=np.int32)
@@ -68,7 +68,7 @@ def test_each_condition_is_needed() -> None:
 
 
 def test_gaps_are_shares_of_the_draws() -> None:
-    assert response_gap(Response(RECORD, 8, 10.0, "feasible", 0.0), 20) == 0.1
-    assert response_gap(Response(RECORD, 8, None, "feasible", 0.0), 20) is None
-    assert response_gap(Response(RECORD, 0, 0.0, "optimal", 0.0), 0) == 0.0
+    assert RecordMove(RECORD, 8, 10.0, "feasible").gap(20) == 0.1
+    assert RecordMove(RECORD, 8, None, "feasible").gap(20) is None
+    assert RecordMove(RECORD, 0, 0.0, "optimal").gap(0) == 0.0
     assert log_universe_size(PEOPLE) == pytest.approx(math.log(2 * 4 * 5 * 2 * 2 * 4))

@@ -216,9 +216,6 @@ class _Solver:
             raise too_small(self.budget, cost, f"{rounds} rounds of samples={samples}")
 
 
-Rule = Callable[[_Solver, Schema, int | None, int | None, float | None], Plan]
-
-
 def _record_rule(
     solve: _Solver, schema: Schema, rounds: int | None, samples: int | None, eta: float | None
 ) -> Plan:

@@ -18,11 +18,6 @@ Floating = npt.NDArray[np.floating]
 """Of single precision while a model is trained, else of double."""
 
 Floats = npt.NDArray[np.float64]
-"""Of single or double precision."""
-
-
-FEW = 16
-"""So few queries are answered by NumPy; loading the kernels would take longer than the answers."""
 
 TRIES = 20
 """How often a row that breaks a constraint is drawn again before it is mended."""
@@ -57,17 +52,6 @@ class Mixture:
         if single:
             tables, weights = tables.astype(np.float32), weights.astype(np.float32)
         return compiled.in_query_order(arranged_answers(compiled, weights, tables))
-
-    def _answer(self, query: Query) -> float:
-        """The probability of one query, without kernels."""
-        product = np.ones(len(self.weights))
-        for literal in query.literals:
-            begin = int(self.schema.code_start[literal.attribute])
-            mass = self.tables[begin + np.array(literal.codes)].sum(axis=0, dtype=np.float64)
-            mass = 1.0 - mass if literal.negated else mass
-            product *= 1.0 - 2.0 * mass if query.kind == "parity" else mass
-        share = float(self.weights @ product)
-        return 0.5 + 0.5 * share if query.kind == "parity" else share
 
     def sample(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
         """Draw records, one row of codes each; every one is valid and obeys the constraints.

@@ -15,17 +15,6 @@ from dataclasses import dataclass
 from dualquery.base.checks import positive, probability, whole
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
-from dualquery.oracles.oracle import Response
-
-
-def response_gap(response: Response, draws: int) -> float | None:
-    """The most by which a record can miss the best share of satisfied draws.
-
-    None if no bound is known.
-    """
-    if response.bound is None:
-        return None
-    return max(0.0, response.bound - response.value) / draws if draws else 0.0
 
 
 def log_universe_size(schema: Schema) -> float:

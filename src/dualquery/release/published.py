@@ -97,11 +97,6 @@ class Published(Askable):
             **({"unknown": json.dumps(self.unknown)} if self.unknown else {}),
         }
 
-    def unknown_in(self, workload: Workload) -> tuple[str, ...]:
-        """The attributes named by a workload of which the release knows nothing."""
-        named = _attributes(workload)
-        return tuple(self.schema.names[a] for a in named if not self.actions.named[a])
-
     @cached_property
     def components(self) -> Components:
         """The weighted components that answers come from."""

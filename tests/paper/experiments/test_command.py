@@ -44,8 +44,8 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("figure-9",), "unknown experiment 'figure-9'"),
-        (("accuracy", "--dataset", "iris"), "unknown data set 'iris'"),
+        (("figure-9",), "experiment = 'figure-9'; expected one of accuracy"),
+        (("accuracy", "--dataset", "iris"), "dataset of experiment 'accuracy' = 'iris'"),
         (("accuracy", "--runs", "0"), "runs = 0; expected 1 or more"),
         (("accuracy", "--series", "zeros", "--series", "magic", "--quick"), "no series 'magic'"),
         (("accuracy", "--dataset", "ratings", "--series", "valid"), "nothing to do"),
@@ -56,7 +56,7 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
         (("accuracy", "--epsilon", "nan"), "epsilon = nan; expected a finite number"),
         (("attributes", "--dataset", "adult"), "makes its own tables: leave out dataset"),
         (("attributes", "--data", "adult.csv.gz"), "makes its own tables: leave out data"),
-        (("mwem", "--dataset", "kdd99"), "unknown data set 'kdd99'; experiment 'mwem' has adult"),
+        (("mwem", "--dataset", "kdd99"), "experiment 'mwem' = 'kdd99'; expected one of adult"),
         (("accuracy", "--dataset", "ratings", "--data", "x.csv"), "'ratings' is generated"),
         (("accuracy", "--quick", "--data", "torn.csv.gz"), "cannot read 'torn.csv.gz'"),
         (("attributes", "--quick", "--out", "torn.csv.gz"), "'torn.csv.gz' cannot be a folder"),

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.request import urlopen
 
-from dualquery.base.errors import ParameterError, TableError
+from dualquery.base.checks import one_of
+from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.paper.datasets import adult, kdd99, netflix
 from dualquery.paper.datasets.encoded import EncodedTable
@@ -165,11 +166,7 @@ DATA_SETS = {
 
 def get(name: str) -> DataSet:
     """The data set of that name, or an error that lists the names."""
-    try:
-        return DATA_SETS[name]
-    except KeyError:
-        known = ", ".join(DATA_SETS)
-        raise ParameterError(f"unknown data set {name!r}; expected one of {known}") from None
+    return DATA_SETS[one_of("dataset", name, DATA_SETS)]
 
 
 def load(

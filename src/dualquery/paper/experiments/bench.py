@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import one_of
 from dualquery.baselines.baseline import Floats
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
@@ -65,17 +65,15 @@ def named_table(
     """
     from dualquery.paper.datasets import RatingsTable, catalogue
 
+    one_of("dataset", name, [*catalogue.DATA_SETS, "ratings", "netflix"])
     if name in catalogue.DATA_SETS:
         table, schema = catalogue.load(name, data, download=download)
         return NamedTable(name, table, schema)
     if name == "ratings":
         ratings = RatingsTable(*size_of(name, quick))
         return NamedTable(name, ratings, ratings.schema)
-    if name == "netflix":
-        matrix, schema = catalogue.load_netflix(data)
-        return NamedTable(name, matrix, schema)
-    known = ", ".join([*catalogue.DATA_SETS, "ratings", "netflix"])
-    raise ParameterError(f"unknown data set {name!r}; expected one of {known}")
+    matrix, schema = catalogue.load_netflix(data)
+    return NamedTable(name, matrix, schema)
 
 
 def biased(rows: int, width: int, seed: int = 0) -> NamedTable:

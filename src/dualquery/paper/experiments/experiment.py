@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dualquery.base.checks import positive, whole
+from dualquery.base.checks import one_of, positive, whole
 from dualquery.base.errors import ParameterError, TableError
 from dualquery.paper.experiments.bench import Bench, NamedTable, named_table
 from dualquery.paper.experiments.series import DATA_FREE, LABELS, Game, Progress, Spend, run
@@ -257,11 +257,8 @@ class Experiment:
                 f"experiment {self.name!r} makes its own tables: leave out "
                 f"{'dataset' if options.dataset else 'data'}"
             )
-        if options.dataset and options.dataset not in self.datasets:
-            raise ParameterError(
-                f"unknown data set {options.dataset!r}; experiment {self.name!r} has "
-                f"{', '.join(self.datasets)}"
-            )
+        if options.dataset:
+            one_of(f"dataset of experiment {self.name!r}", options.dataset, self.datasets)
         if options.dataset in GENERATED and options.data:
             raise ParameterError(f"the data set {options.dataset!r} is generated: leave out data")
 
@@ -314,7 +311,6 @@ def load(name: str) -> Experiment:
 
     from dualquery.paper.experiments import NAMES
 
-    if name not in NAMES:
-        raise ParameterError(f"unknown experiment {name!r}; expected one of {', '.join(NAMES)}")
+    one_of("experiment", name, NAMES)
     found: Experiment = import_module(f"dualquery.paper.experiments.{name}").EXPERIMENT
     return found

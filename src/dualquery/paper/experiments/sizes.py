@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from dualquery.base.errors import ParameterError
+from dualquery.base.checks import one_of
 from dualquery.paper.datasets import adult, kdd99, netflix
 
 _SIZES = {
@@ -24,9 +24,7 @@ _QUICK = {"ratings": (50_000, 2_000)}
 def size_of(name: str, quick: bool = False) -> tuple[int, int]:
     """Rows and bits of a named table; an invented one is smaller in a quick run."""
     sizes = {**_SIZES, **(_QUICK if quick else {})}
-    if name not in sizes:
-        raise ParameterError(f"unknown data set {name!r}; expected one of {', '.join(sizes)}")
-    return sizes[name]
+    return sizes[one_of("dataset", name, sizes)]
 
 
 @dataclass(frozen=True)
