@@ -1,4 +1,6 @@
-"""The default run, enumerated: the model plays, and probes with prior weights are offered too.
+"""The default run where tables are not affordable, enumerated: the model plays against draws.
+
+Probes with prior weights are offered too. `test_enumeration_of_tables` has the run that measures.
 
 Records over {0,1}²; three asked queries, two one-way and four different two-way probes. The weights
 come from the package's own query player over the package's own probes, the answers from its model.

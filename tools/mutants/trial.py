@@ -22,6 +22,9 @@ AT_A_TIME = 2
 SECONDS = 600
 """After which a mutant's tests are stopped. A test that hangs has not failed."""
 
+SECONDS_WITHOUT = 7200
+"""After which the tests of all mutants, run once without any, are stopped."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -55,7 +58,9 @@ class Copy:
                 shutil.copy2(source, place / name)
         self._compiled = compiled_from(place / "src")
 
-    def failures(self, tests: Sequence[str], cache: Path) -> tuple[set[str] | None, str]:
+    def failures(
+        self, tests: Sequence[str], cache: Path, seconds: float = SECONDS
+    ) -> tuple[set[str] | None, str]:
         """The ids of the tests that fail here, and all that pytest said; None where it broke."""
         command = [sys.executable, "-m", "pytest", "--tb=line", "-rf", "-p", "no:cacheprovider"]
         # A named test is run whether or not it is slow. One failure of a single test is enough.
@@ -76,11 +81,11 @@ class Copy:
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return None, f"stopped after {SECONDS} seconds"
+            return None, f"stopped after {seconds} seconds"
         said = done.stdout + done.stderr
         if done.returncode not in (0, 1):
             # Tests that could not be collected have noticed nothing.
@@ -120,7 +125,7 @@ def run_all(
         def baseline(tests: list[str]) -> tuple[set[str] | None, str]:
             copy = copies.get()
             try:
-                return copy.failures(tests, copy.place / "compiled")
+                return copy.failures(tests, copy.place / "compiled", SECONDS_WITHOUT)
             finally:
                 copies.put(copy)
 
