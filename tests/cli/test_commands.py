@@ -143,6 +143,33 @@ def test_bad_questions_are_refused_in_one_line(run, files, release) -> None:
         assert message in done.err
 
 
+def test_evaluate_says_what_a_reviewer_asks(run, files, release) -> None:
+    assert release("--quiet", "--no-errors", "--rounds", 4).code == 0
+    done = run("evaluate", files / "out", files / "table.csv", "--sdmetrics", files / "sd")
+    assert done.code == 0
+    for words in (
+        "independent: spends the same ε and δ",
+        "single columns: total variation",
+        "pairs of columns",
+        "K-marginal score of NIST's SDNist, computed by us",
+    ):
+        assert words in " ".join(done.out.split())
+    assert sorted(file.name for file in (files / "sd").iterdir()) == [
+        "metadata.json", "real.csv", "synthetic.csv",
+    ]  # fmt: skip
+    told = json.loads(run("evaluate", files / "out", files / "table.csv", "--json").out)
+    assert told["coverage"] is None
+    assert set(told["columns"]) == set(dq.load(files / "out").schema.names)
+    assert 0 < told["k_marginal"] <= 1000
+    inside = run("evaluate", files / "out", files / "table.csv", "--sdmetrics", files / "out" / "x")
+    assert (inside.code, inside.err.count("\n")) == (2, 1)
+    assert "inside the release" in inside.err
+    assert not (files / "out" / "x").exists()
+    wrong = run("evaluate", files / "out", files / "table.csv", "--target", "smokr")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "did you mean 'smoker'?" in wrong.err
+
+
 def test_evaluate_another_workload(run, files, release) -> None:
     release("--quiet")
     (files / "mine.txt").write_text("smoker\nsex=Male\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dualquery.evaluation.figures import Evaluation
+    from dualquery.release.release import Release
 
 WARNING = "NOT PRIVATE: these errors were computed from the private table; do not publish them"
 
@@ -27,6 +29,17 @@ def evaluate(
     out_of_domain: options.OutOfDomain = "refuse",
     report: Annotated[
         Path | None, typer.Option(help="Also write a page with charts: NOT FOR PUBLICATION.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Guess this column from the others, trained on synthetic rows."),
+    ] = None,
+    sdmetrics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Also write the input of an SDMetrics report: NOT FOR PUBLICATION.",
+        ),
     ] = None,
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
@@ -42,9 +55,13 @@ def evaluate(
     asked = None if workload is None else read_workload(workload, release.schema)
     if report is not None:
         _check_report(report, directory)
+    if sdmetrics is not None:
+        _check_folder(sdmetrics, directory)
     source = options.table_source(table, long, item_prefix, records)
-    result = compare(release, source, asked, out_of_domain)
+    result = compare(release, source, asked, out_of_domain, target=target)
     typer.echo(WARNING, err=True)
+    if sdmetrics is not None:
+        _write_sdmetrics(release, source, sdmetrics, out_of_domain)
     if report is not None:
         from dualquery.base.errors import ParameterError
         from dualquery.base.files import write_private
@@ -60,7 +77,89 @@ def evaluate(
         return
     from rich.console import Console
 
-    Console().print(error_table(result))
+    console = Console()
+    console.print(error_table(result))
+    for line in details(result):
+        console.print(line, highlight=False)
+
+
+def details(result: Evaluation) -> list[str]:
+    """What the figures say besides the errors, a line each."""
+    from dualquery.evaluation.fidelity import K
+    from dualquery.evaluation.figures import ALL, BASELINES
+
+    lines = [f"{name}: {BASELINES[name]}" for name in result.baselines]
+    if result.coverage is not None:
+        parts = [f"{k} {100 * v:.1f} %" for k, v in result.coverage.items() if k != ALL]
+        lines.append(
+            f"95 % intervals hold {100 * result.coverage[ALL]:.1f} % of the true answers "
+            f"({', '.join(parts)})"
+        )
+    found = result.fidelity
+    if found is not None and found.columns:
+        worst, distance = max(found.columns.items(), key=lambda item: item[1])
+        lines.append(
+            f"single columns: total variation {_mean(found.columns.values()):.4f} on average, "
+            f"{distance:.4f} at most ({worst})"
+        )
+    if found is not None and found.pairs:
+        apart = max(found.pairs, key=lambda pair: pair.distance)
+        lines.append(
+            f"pairs of columns: total variation {_mean(p.distance for p in found.pairs):.4f} on "
+            f"average, {apart.distance:.4f} at most ({apart.first} and {apart.second})"
+        )
+    if found is not None and found.k_marginal is not None:
+        lines.append(
+            f"K-marginal score of NIST's SDNist, computed by us (k = {K}, "
+            f"{found.marginals:,} tables): {found.k_marginal:.0f} of 1000"
+        )
+    if result.usefulness is not None:
+        one = result.usefulness
+        lines.append(
+            f"guessing {one.target!r} on {one.tested:,} private rows: right in "
+            f"{100 * one.synthetic:.1f} % after synthetic rows, {100 * one.real:.1f} % after "
+            f"private rows, {100 * one.frequent:.1f} % by the most frequent value"
+        )
+    return [*lines, *result.verdict]
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found)
+
+
+def _check_folder(folder: Path, directory: Path) -> None:
+    """Refuse a folder that cannot be used, or that is inside the release."""
+    from dualquery.base.errors import ParameterError
+
+    if folder.resolve().is_relative_to(directory.resolve()):
+        raise ParameterError(
+            f"--sdmetrics {str(folder)!r} is inside the release, which may be published; expected "
+            "a folder elsewhere"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"--sdmetrics {str(folder)!r} is a file; expected a folder")
+
+
+def _write_sdmetrics(release: Release, source: object, folder: Path, out_of_domain: str) -> None:
+    from dualquery.base.errors import ParameterError
+    from dualquery.evaluation.sdmetrics import write_input
+    from dualquery.rows.encoding import OutOfDomain
+    from dualquery.rows.opening import open_table
+
+    opened = open_table(source)
+    schema = opened.bind(release.schema)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written = write_input(release, opened, schema, folder, OutOfDomain.parse(out_of_domain))
+    except OSError as error:
+        raise ParameterError(f"--sdmetrics {str(folder)!r}: {error.strerror}") from None
+    typer.echo(
+        f"NOT FOR PUBLICATION: {', '.join(file.name for file in written)} in {folder}; "
+        "sdmetrics.reports.single_table.QualityReport().generate(real, synthetic, metadata) "
+        "takes them",
+        err=True,
+    )
 
 
 def _check_report(report: Path, directory: Path) -> None:

@@ -10,6 +10,9 @@ import numpy.typing as npt
 from dualquery.base.stored import Json
 from dualquery.baselines.independent import Independent
 from dualquery.baselines.product import Uniform, Zeros
+from dualquery.evaluation.fidelity import Fidelity, K, fidelity
+from dualquery.evaluation.usefulness import Usefulness, usefulness
+from dualquery.release.asking.figure import WITHIN
 from dualquery.release.release import Release
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
@@ -18,6 +21,9 @@ from dualquery.rows.persons import ByPerson
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
+
+ALL = "all"
+"""The entry of `coverage` that is about all queries."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,10 @@ class Evaluation:
         source: what the release answers from, `model` or `records`.
         distance: of the released answers from the truth.
         baselines: the same for each baseline, by name.
+        coverage: how many of the true answers lie in the release's 95 % intervals, over all
+            queries and by kind of query; None if the release knows no standard errors.
+        fidelity: how well single columns, pairs and triples came through.
+        usefulness: what a classifier learns from synthetic rows, if a target was named.
     """
 
     workload: Workload
@@ -53,6 +63,14 @@ class Evaluation:
     source: str
     distance: Distance
     baselines: dict[str, Distance]
+    coverage: dict[str, float] | None = None
+    fidelity: Fidelity | None = None
+    usefulness: Usefulness | None = None
+
+    @property
+    def verdict(self) -> list[str]:
+        """What the figures mean, in plain sentences."""
+        return verdict(self)
 
     def to_dict(self) -> Json:
         """Plain values, ready for JSON."""
@@ -60,7 +78,12 @@ class Evaluation:
             "queries": len(self.workload),
             **asdict(self.distance),
             "source": self.source,
+            "coverage": None if self.coverage is None else self.coverage[ALL],
+            "coverage_by_kind": self.coverage,
             "baselines": {name: asdict(distance) for name, distance in self.baselines.items()},
+            "verdict": self.verdict,
+            **({} if self.fidelity is None else _fidelity_entries(self.fidelity)),
+            **({} if self.usefulness is None else {"target": asdict(self.usefulness)}),
             "private": False,
         }
 
@@ -70,6 +93,8 @@ def evaluate(
     table: object,
     workload: Workload | None = None,
     out_of_domain: str = "refuse",
+    *,
+    target: str | None = None,
 ) -> Evaluation:
     """Compare released answers with the true ones.
 
@@ -81,6 +106,8 @@ def evaluate(
         table: the private table, as `fit` takes it.
         workload: the queries to compare; without one, those of the release.
         out_of_domain: what to do with a cell outside its domain: "refuse", "clamp" or "missing".
+        target: a column that a classifier guesses from the others, once trained on synthetic rows
+            and once on private ones; needs scikit-learn.
     """
     treatment = OutOfDomain.parse(out_of_domain)
     opened = open_table(table)
@@ -107,4 +134,81 @@ def evaluate(
         release.source,
         Distance.of(released, truth),
         {b.name: Distance.of(b.answers(asked), truth) for b in (Zeros(), Uniform(), independent)},
+        coverage_by_kind(release, asked, released, truth),
+        fidelity(release, opened, schema, treatment),
+        None if target is None else usefulness(release, opened, schema, target, treatment),
     )
+
+
+def coverage_by_kind(
+    release: Release, workload: Workload, released: Floats, truth: Floats
+) -> dict[str, float] | None:
+    """The share of true answers inside the intervals: over all queries, and by kind of query."""
+    errors = release.standard_errors(workload)
+    if errors is None:
+        return None
+    known = np.isfinite(errors)
+    if not known.any():
+        return None
+    inside = np.abs(released - truth) <= WITHIN * errors
+    found = {ALL: float(inside[known].mean())}
+    columns = np.diff(workload.start)
+    for count in np.unique(columns):
+        for parity in (False, True):
+            chosen = known & (columns == count) & (workload.is_parity == parity)
+            if chosen.any():
+                name = f"{'parities' if parity else 'conjunctions'} of {count}"
+                found[name] = float(inside[chosen].mean())
+    return found
+
+
+def verdict(result: Evaluation) -> list[str]:
+    """What the figures of an evaluation mean, in plain sentences."""
+    said = []
+    ours = result.distance.average_error
+    better = {n: d for n, d in result.baselines.items() if d.average_error < ours}
+    if better:
+        name, best = min(better.items(), key=lambda item: item[1].average_error)
+        said.append(
+            f"The baseline {name!r} is closer to the truth than this release: its average error is "
+            f"{best.average_error:.5f}, that of the release {ours:.5f}. {_REASONS[name]}"
+        )
+    elif "independent" in result.baselines:
+        times = result.baselines["independent"].average_error / max(ours, 1e-12)
+        said.append(
+            f"The release is closer to the truth than every baseline; its average error is "
+            f"{times:.1f} times smaller than that of 'independent'."
+        )
+    if result.coverage is not None and not 0.9 <= result.coverage[ALL] <= 0.99:
+        wide = "too narrow" if result.coverage[ALL] < 0.9 else "wider than needed"
+        said.append(
+            f"The 95 % intervals hold {100 * result.coverage[ALL]:.1f} % of the true answers: "
+            f"they are {wide} for these queries."
+        )
+    return said
+
+
+BASELINES = {
+    "zeros": "answers 0 to everything; it reads nothing",
+    "uniform": "supposes that all values are equally likely; it reads nothing",
+    "independent": "spends the same ε and δ on the columns one by one, and supposes that they do "
+    "not hang together",
+}
+"""What each baseline does, in words."""
+
+_REASONS = {
+    "zeros": "Nearly all true answers are close to 0; ask for larger shares, or give more budget.",
+    "uniform": "The budget is too small for these queries; give more, or ask for less.",
+    "independent": "Either the columns hardly hang together, or the budget is too small to learn "
+    "how they do; then single columns are all that can be released well.",
+}
+
+
+def _fidelity_entries(found: Fidelity) -> Json:
+    return {
+        "columns": found.columns,
+        "pairs": [asdict(pair) for pair in found.pairs],
+        "k_marginal": found.k_marginal,
+        "k_marginal_note": f"K-marginal score as NIST's SDNist defines it (k = {K}), computed by "
+        "dualquery",
+    }

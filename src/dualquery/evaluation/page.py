@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.printing import format_query
-from dualquery.evaluation.figures import Evaluation
+from dualquery.evaluation.fidelity import Fidelity, K
+from dualquery.evaluation.figures import BASELINES, Evaluation
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, figure
 from dualquery.release.page.charts import Axes, legend
@@ -53,6 +54,10 @@ def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
     """The page as text; every query is escaped."""
     sections = {
         "Errors beside the baselines": _baselines(result),
+        "What the intervals hold": _coverage(result),
+        "Single columns": _columns(result),
+        "Pairs of columns": _pairs(result),
+        "Guessing a column": _guesses(result),
         "True against released answers": _scatter(result),
         "How large the errors are": _histogram(result),
         "Errors by the size of the answer": _by_size(result),
@@ -65,7 +70,9 @@ def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
         f"ε = {figure(privacy.epsilon)} at δ = {rounded_up(privacy.delta)}, "
         f"{escape(str(privacy.neighbours))} neighbours.",
         sections="".join(
-            f"<section><h2>{title}</h2>{content}</section>" for title, content in sections.items()
+            f"<section><h2>{title}</h2>{content}</section>"
+            for title, content in sections.items()
+            if content
         ),
     )
 
@@ -88,12 +95,118 @@ def _table(heads: list[str], rows: list[list[str]], words: int = 1) -> str:
 
 def _baselines(result: Evaluation) -> str:
     entries = [(f"this release ({result.source})", result.distance), *result.baselines.items()]
-    return _table(
-        ["answers from", "max error", "average error"],
+    rows = [
         [
-            [escape(name), f"{distance.max_error:.4f}", f"{distance.average_error:.5f}"]
-            for name, distance in entries
-        ],
+            escape(name),
+            BASELINES.get(name, "what was published"),
+            f"{distance.max_error:.4f}",
+            f"{distance.average_error:.5f}",
+        ]
+        for name, distance in entries
+    ]
+    said = "".join(f"<p>{escape(line)}</p>" for line in result.verdict)
+    return said + _table(
+        ["answers from", "what it does", "max error", "average error"], rows, words=2
+    )
+
+
+def _coverage(result: Evaluation) -> str:
+    if result.coverage is None:
+        return "<p>The release states no standard errors.</p>"
+    rows = [[escape(name), f"{100 * share:.1f} %"] for name, share in result.coverage.items()]
+    return (
+        "<p>The share of true answers that lie in the release's 95 % intervals, by kind of "
+        "query.</p>" + _table(["queries", "inside"], rows)
+    )
+
+
+def _columns(result: Evaluation) -> str:
+    if result.fidelity is None or not result.fidelity.columns:
+        return ""
+    ordered = sorted(result.fidelity.columns.items(), key=lambda item: -item[1])
+    return (
+        "<p>Total variation: the share of rows that would have to change their value to make the "
+        "two distributions equal.</p>"
+        + _table(["column", "distance"], [[escape(name), f"{d:.4f}"] for name, d in ordered])
+    )
+
+
+def _pairs(result: Evaluation) -> str:
+    found = result.fidelity
+    if found is None or not found.pairs:
+        return ""
+    worst = sorted(found.pairs, key=lambda pair: -pair.distance)[:WORST]
+    rows = [
+        [
+            f"{escape(pair.first)} and {escape(pair.second)}",
+            f"{pair.distance:.4f}",
+            f"{pair.true:.3f}",
+            f"{pair.released:.3f}",
+        ]
+        for pair in worst
+    ]
+    score = (
+        ""
+        if found.k_marginal is None
+        else f"<p>K-marginal score as NIST's SDNist defines it, computed by dualquery (k = {K}, "
+        f"{found.marginals:,} tables): {found.k_marginal:.0f} of 1000.</p>"
+    )
+    return (
+        score
+        + "<p>How strongly columns hang together (Cramér's V): above the diagonal in the private "
+        "table, below it in the release. A good release makes a picture that is its own mirror "
+        "image.</p>"
+        + _association(found)
+        + _table(["the worst pairs", "distance", "true V", "released V"], rows)
+    )
+
+
+def _association(found: Fidelity) -> str:
+    """A matrix of squares, the darker the stronger; private above the diagonal."""
+    names = list(found.columns)
+    place = {name: i for i, name in enumerate(names)}
+    size, margin = 18, 130
+    side = margin + size * len(names)
+    parts = [
+        f'<text x="{margin - 6}" y="{margin + size * (i + 0.7):.0f}" text-anchor="end" '
+        f'class="tick">{escape(name[:20])}</text>'
+        f'<text transform="translate({margin + size * (i + 0.7):.0f},{margin - 6}) rotate(-60)" '
+        f'class="tick">{escape(name[:20])}</text>'
+        for i, name in enumerate(names)
+    ]
+    for pair in found.pairs:
+        i, j = sorted((place[pair.first], place[pair.second]))
+        for row, column, value, whose in (
+            (i, j, pair.true, "private"),
+            (j, i, pair.released, "released"),
+        ):
+            words = f"{escape(pair.first)} and {escape(pair.second)}, {whose}: {value:.3f}"
+            parts.append(
+                f'<rect class="area" x="{margin + size * column}" y="{margin + size * row}" '
+                f'width="{size - 1}" height="{size - 1}" '
+                f'fill-opacity="{min(max(value, 0.02), 1.0):.3f}"><title>{words}</title></rect>'
+            )
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Matrix"><svg '
+        f'viewBox="0 0 {side + 40} {side}" width="{side + 40}" height="{side}" role="img" '
+        'aria-label="Association of all pairs of columns, private above and released below the '
+        f'diagonal">{"".join(parts)}</svg></div>'
+    )
+
+
+def _guesses(result: Evaluation) -> str:
+    one = result.usefulness
+    if one is None:
+        return ""
+    rows = [
+        ["synthetic rows", f"{100 * one.synthetic:.1f} %"],
+        ["private rows", f"{100 * one.real:.1f} %"],
+        ["nothing: always the most frequent value", f"{100 * one.frequent:.1f} %"],
+    ]
+    return (
+        f"<p>How often <code>{escape(one.target)}</code> was guessed right from the other columns, "
+        f"on {one.tested:,} private rows that no classifier had seen.</p>"
+        + _table(["trained on", "right"], rows)
     )
 
 
