@@ -7,6 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
+from dualquery.base.errors import DualQueryError
+
 
 def lock(stream: IO[Any] | int) -> bool:
     """Lock an open file for this process until it is closed; False if another process has it.
@@ -84,3 +86,19 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def read_text(path: Path, what: str, refusal: type[DualQueryError]) -> str:
+    """The text of a file that a user names.
+
+    Args:
+        path: the file.
+        what: what it is, in words, such as "schema file".
+        refusal: the error to raise if it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise refusal(f"cannot read {what} {str(path)!r}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise refusal(f"{what} {str(path)!r} is not UTF-8 text") from None

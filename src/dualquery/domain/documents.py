@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.files import read_text
 from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Value
 from dualquery.domain.types import Type
@@ -20,14 +21,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 def read_document(path: Path) -> Document:
     """The content of a schema file; the file name's ending tells the format."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SchemaError(
-            f"cannot read schema file {str(path)!r}: {error.strerror or error}"
-        ) from None
-    except UnicodeDecodeError:
-        raise SchemaError(f"schema file {str(path)!r} is not UTF-8 text") from None
+    text = read_text(path, "schema file", SchemaError)
     try:
         if path.suffix.lower() == ".json":
             return domain_document(json.loads(text))

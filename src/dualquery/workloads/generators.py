@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dualquery.base.checks import refusal, whole
 from dualquery.base.errors import ParameterError, QueryError
+from dualquery.base.files import read_text
 from dualquery.base.ragged import offsets
 from dualquery.domain.language import parse_lines
 from dualquery.domain.query import Literal, conjunction
@@ -279,14 +280,7 @@ def _ordered(schema: Schema, names: Sequence[str] | None) -> Iterable[int]:
 def read_workload(path: str | Path, schema: Schema) -> Workload:
     """The queries of a text file, one per line."""
     path = Path(path)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise QueryError(
-            f"cannot read workload file {str(path)!r}: {error.strerror or error}"
-        ) from None
-    except UnicodeDecodeError:
-        raise QueryError(f"workload file {str(path)!r} is not UTF-8 text") from None
+    lines = read_text(path, "workload file", QueryError).splitlines()
     try:
         queries = parse_lines(lines, schema)
     except QueryError as error:

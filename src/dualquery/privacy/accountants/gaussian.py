@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dualquery.base.checks import not_negative, positive, probability
-from dualquery.privacy.accountants.protocol import GUARD
+from dualquery.privacy.accountants.protocol import GUARD, largest_within
 from dualquery.privacy.events import Events
 
 _LOG_SQRT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -125,23 +125,7 @@ def _exp_up(logarithm: float) -> float:
 
 def mu_of(epsilon: float, delta: float) -> float:
     """The largest μ whose ε at δ is within `epsilon`, rounded down."""
-    from scipy.optimize import brentq
-
-    epsilon = positive("epsilon", epsilon)
-    high = 1.0
-    while epsilon_of_mu(high, delta) < epsilon:
-        high *= 2.0
-    low = high
-    while epsilon_of_mu(low, delta) > epsilon:
-        low /= 2.0
-    root = float(
-        brentq(lambda mu: epsilon_of_mu(mu, delta) - epsilon, low, high, xtol=1e-300, rtol=1e-14)
-    )
-    # The root may lie a step above the answer: the figure itself has the last word.
-    found = root * (1.0 - GUARD)
-    while epsilon_of_mu(found, delta) > epsilon:
-        found *= 1.0 - GUARD
-    return found
+    return largest_within(lambda mu: epsilon_of_mu(mu, delta), positive("epsilon", epsilon))
 
 
 def _log_delta(mu: float, epsilon: float) -> float:

@@ -58,3 +58,21 @@ class Accountant:
     epsilon: Callable[[Events, float], float]
     delta: Callable[[Events, float], float]
     exceeds: Callable[[Events, float], float] | None = None
+
+
+def largest_within(cost: Callable[[float], float], epsilon: float) -> float:
+    """The largest x with cost(x) ≤ ε, rounded down, for a cost that rises from 0 without bound."""
+    from scipy.optimize import brentq
+
+    high = 1.0
+    while cost(high) < epsilon:
+        high *= 2.0
+    low = high
+    while cost(low) > epsilon:
+        low /= 2.0
+    root = float(brentq(lambda x: cost(x) - epsilon, low, high, xtol=1e-300, rtol=1e-14))
+    # The root may lie a step above the answer: the figure itself has the last word.
+    found = root * (1.0 - GUARD)
+    while cost(found) > epsilon:
+        found *= 1.0 - GUARD
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dualquery.base.checks import not_negative, positive, probability
-from dualquery.privacy.accountants.protocol import GUARD
+from dualquery.privacy.accountants.protocol import GUARD, largest_within
 from dualquery.privacy.events import Events
 
 
@@ -78,23 +78,7 @@ def exceeds(events: Events, epsilon: float) -> float:
 
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest ρ whose ε at δ is within `epsilon`, rounded down."""
-    from scipy.optimize import brentq
-
-    epsilon = positive("epsilon", epsilon)
-    high = 1.0
-    while epsilon_of_rho(high, delta) < epsilon:
-        high *= 2.0
-    low = high
-    while epsilon_of_rho(low, delta) > epsilon:
-        low /= 2.0
-    root = float(
-        brentq(lambda rho: epsilon_of_rho(rho, delta) - epsilon, low, high, xtol=1e-300, rtol=1e-14)
-    )
-    # The root may lie a step above the answer: the figure itself has the last word.
-    found = root * (1.0 - GUARD)
-    while epsilon_of_rho(found, delta) > epsilon:
-        found *= 1.0 - GUARD
-    return found
+    return largest_within(lambda rho: epsilon_of_rho(rho, delta), positive("epsilon", epsilon))
 
 
 def _best_order_for_delta(rho: float, delta: float) -> float:
