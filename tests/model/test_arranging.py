@@ -110,7 +110,7 @@ def test_exchanges_keep_components_and_bring_targets_nearer(
 def test_the_bookkeeping_of_exchanges_is_exact() -> None:
     model = mixture(9, [3, 2, 4], 3)
     random = np.random.default_rng(0)
-    sizes = arranging._in_proportion(model.weights, 400, random)
+    sizes = arranging.in_proportion(model.weights, 400, random)
     bounds = np.concatenate([[0], np.cumsum(sizes)])
     codes = arranging._dealt(model, sizes, random)
     before = codes.copy()
@@ -119,9 +119,12 @@ def test_the_bookkeeping_of_exchanges_is_exact() -> None:
     excess = arranging._excess(model, codes, uses)
     start = float((excess.astype(float) ** 2).sum())
     component = np.repeat(np.arange(3), sizes)
+    rules = arranging._Rules.of(model.schema)
     accepted = kernels.exchange(
         codes, bounds, component, uses.start, uses.use_first, uses.use_stride, uses.others,
-        uses.other_strides, np.arange(3), excess, 20_000, np.array([11], dtype=np.uint64),
+        uses.other_strides, np.arange(3), excess, 20_000, rules.rule_start, rules.rules,
+        rules.clause_start, rules.members, rules.rows_of, rules.forbidden,
+        np.array([11], dtype=np.uint64),
     )  # fmt: skip
     assert accepted > 0
     again = arranging._excess(model, codes, uses)

@@ -20,6 +20,13 @@ def sample(
     seed: Annotated[
         int | None, typer.Option(help="Make the sample repeatable; this costs no privacy.")
     ] = None,
+    independent: Annotated[
+        bool,
+        typer.Option(
+            "--independent",
+            help="Draw every row independently of the others, instead of arranging them.",
+        ),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Write synthetic rows in the schema of the release."""
@@ -32,7 +39,8 @@ def sample(
         raise ReleaseError(f"{str(out)!r} exists; choose another name or pass --overwrite")
     release = read_release(directory)
     stamp = release.privacy.stamp
-    write_table(release.sample(rows, where=where, seed=seed), out, release.file_notes)
+    made = release.sample(rows, where=where, seed=seed, independent=independent)
+    write_table(made, out, release.file_notes)
     typer.echo(f"{rows} rows from the {release.source} in {out}")
     if stamp:
         csv = ".csv" in out.suffixes

@@ -87,6 +87,69 @@ def add_cells(codes, attributes, strides, first, excess):
         excess[cell] += 1.0
 
 
+@njit(inline="always")
+def _breaks(codes, row, a, code, first, last, clauses, clause_start, members, rows_of, forbidden):
+    """Whether a row would break one of some rules if attribute a had this code in it."""
+    for place in range(first, last):
+        clause = clauses[place]
+        hit = True
+        for i in range(clause_start[clause], clause_start[clause + 1]):
+            attribute = members[i]
+            found = code if attribute == a else codes[row, attribute]
+            if not forbidden[rows_of[i] + found]:
+                hit = False
+                break
+        if hit:
+            return True
+    return False
+
+
+@_compiled
+def untangle(
+    codes,
+    bounds,
+    component,
+    broken,
+    tries,
+    rule_start,
+    rules,
+    clause_start,
+    members,
+    rows_of,
+    forbidden,
+    allowed,
+    state,
+):
+    """Exchange codes between rows of a component until the rows in `broken` obey all rules.
+
+    Rule j forbids a row that has one of the codes marked in `forbidden[rows_of[i]:]` in attribute
+    `members[i]` for every i in `clause_start[j]:clause_start[j + 1]`. The rules about attribute a
+    are `rules[rule_start[a]:rule_start[a + 1]]`, and the last part of `rules` lists them all.
+    """
+    every = rule_start[len(rule_start) - 2]
+    for place in range(len(broken)):
+        one = broken[place]
+        k = component[one]
+        for _ in range(tries):
+            a = allowed[_below(state, len(allowed))]
+            two = bounds[k] + _below(state, bounds[k + 1] - bounds[k])
+            x, y = codes[one, a], codes[two, a]
+            if x == y:
+                continue
+            if _breaks(
+                codes, one, a, y, every, len(rules), rules, clause_start, members, rows_of,
+                forbidden,
+            ):  # fmt: skip
+                continue
+            if _breaks(
+                codes, two, a, x, every, len(rules), rules, clause_start, members, rows_of,
+                forbidden,
+            ):  # fmt: skip
+                continue
+            codes[one, a], codes[two, a] = y, x
+            break
+
+
 @_compiled
 def exchange(
     codes,
@@ -100,6 +163,12 @@ def exchange(
     allowed,
     excess,
     proposals,
+    rule_start,
+    rules,
+    clause_start,
+    members,
+    rows_of,
+    forbidden,
     state,
 ):
     """Exchange codes between rows of a component where that brings the cells nearer their targets.
@@ -108,8 +177,9 @@ def exchange(
     of one component with different codes of it; it is accepted if the sum of all squared excesses
     falls. The uses of attribute a are `use_start[a]:use_start[a + 1]`: in a marginal whose cells
     begin at `use_first`, the attribute has the stride `use_stride`, and the other attributes (−1:
-    none) have `other_strides`. Only attributes in `allowed` are exchanged. Returns how many
-    proposals were accepted.
+    none) have `other_strides`. Only attributes in `allowed` are exchanged. No exchange
+    breaks a rule; see `untangle` for how rules are laid out. Returns how many proposals were
+    accepted.
     """
     accepted = 0
     widest = 0
@@ -143,6 +213,13 @@ def exchange(
                 change += excess[v + stride * x] - excess[v + stride * y]
                 change += np.float32(2.0)
         if change < 0.0:
+            first, last = rule_start[a], rule_start[a + 1]
+            if _breaks(
+                codes, one, a, y, first, last, rules, clause_start, members, rows_of, forbidden
+            ) or _breaks(
+                codes, two, a, x, first, last, rules, clause_start, members, rows_of, forbidden
+            ):
+                continue
             accepted += 1
             codes[one, a], codes[two, a] = y, x
             for use in range(begin, use_start[a + 1]):

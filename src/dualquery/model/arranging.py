@@ -4,6 +4,8 @@ Rows drawn independently of one another have sampling errors of about âˆš(a(1 âˆ
 than the privacy noise. Rows are post-processing, so they may be arranged instead: every component
 gets its share of the rows, every code its share of a component's rows, and then codes are exchanged
 between rows of a component until the marginals that the queries are about are near the model's.
+No exchange breaks a public constraint. Why this works, and how well, is in
+docs/decisions/rows.md.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
+from dualquery.domain.constraints import Constraints
 from dualquery.domain.schema import Schema
-from dualquery.model.mixture import Mixture
+from dualquery.model.mixture import TRIES, Mixture
 from dualquery.workloads.workload import Workload
 
 Records = npt.NDArray[np.int32]
@@ -27,11 +31,18 @@ MOST_CELLS = 4_000_000
 """Cells of all target marginals together. They are looked up at random, so they should fit into a
 cache, or nearly."""
 
-PROPOSALS_A_CELL = 6
+PROPOSALS_PER_CELL = 3
 """Exchanges proposed per cell of the sampled table."""
 
-MOST_PROPOSALS = 12_000_000
-"""Exchanges proposed in all: a few seconds."""
+MOST_PROPOSALS = 10_000_000
+MOST_LOOKUPS = 800_000_000
+"""Exchanges proposed in all, and cells of targets looked at for them: a few seconds each."""
+
+UNTANGLING = 200
+"""How often a row that breaks a rule is offered another row's code before it is drawn again."""
+
+BLOCK = 256
+"""Attributes dealt at a time: of a wide table no second copy fits into memory."""
 
 
 def arranged(
@@ -50,14 +61,24 @@ def arranged(
         targets: sets of two or more attributes whose marginals should be near the model's.
         fixed: attributes whose codes are dealt out but not exchanged.
     """
-    sizes = _in_proportion(model.weights, rows, generator)
+    sizes = in_proportion(model.weights, rows, generator)
     bounds = np.concatenate([[0], np.cumsum(sizes)])
     codes = _dealt(model, sizes, generator)
+    state = generator.integers(1, 1 << 63, 1, dtype=np.uint64)
+    rules = _Rules.of(model.schema)
+    _obey(model, codes, bounds, rules, fixed, generator, state)
     wanted = [target for target in targets if len(target) > 1]
     if wanted and rows > 1:
-        _exchange(model, codes, bounds, _uses(model.schema, wanted), fixed, generator)
-    generator.shuffle(codes, axis=0)
+        _exchange(model, codes, bounds, _uses(model.schema, wanted), rules, fixed, state)
+    _shuffle(codes, generator)
     return codes
+
+
+def _shuffle(codes: Records, generator: np.random.Generator) -> None:
+    """Put the rows into a random order, a block of attributes at a time."""
+    order = generator.permutation(len(codes))
+    for first in range(0, codes.shape[1], BLOCK):
+        codes[:, first : first + BLOCK] = codes[order, first : first + BLOCK]
 
 
 def targets_of(workload: Workload, most_cells: int = MOST_CELLS) -> list[tuple[int, ...]]:
@@ -106,10 +127,16 @@ def _digits(numbers: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
     return np.stack(digits[::-1], axis=1)
 
 
-def _in_proportion(
+def in_proportion(
     weights: npt.NDArray[np.float64], rows: int, generator: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Whole numbers that add up to `rows`, each within one of its share."""
+    """Whole numbers that add up to `rows`, each within one of its share.
+
+    Args:
+        weights: the shares, up to a common factor.
+        rows: what to divide.
+        generator: says where the rounding begins, so that no share gains from it on average.
+    """
     ends = np.floor(rows * np.cumsum(weights) / weights.sum() + generator.random())
     ends[-1] = rows
     sizes: npt.NDArray[np.int64] = np.diff(np.minimum(ends, rows), prepend=0.0).astype(np.int64)
@@ -120,15 +147,100 @@ def _dealt(model: Mixture, sizes: npt.NDArray[np.int64], generator: np.random.Ge
     from dualquery.model._arranging_kernels import deal
 
     start = model.schema.code_start
-    codes = np.empty((int(sizes.sum()), len(model.schema)), dtype=np.int32, order="F")
-    seeds = generator.integers(1, 1 << 63, len(model.schema), dtype=np.uint64)
+    width = len(model.schema)
+    codes = np.empty((int(sizes.sum()), width), dtype=np.int32)
+    seeds = generator.integers(1, 1 << 63, width, dtype=np.uint64)
+    for begin in range(0, width, BLOCK):
+        part = np.empty((len(codes), min(BLOCK, width - begin)), dtype=np.int32, order="F")
 
-    def task(first: int, last: int) -> None:
-        for a in range(first, last):
-            deal(model.tables[start[a] : start[a + 1]], sizes, codes[:, a], seeds[a : a + 1])
+        def task(first: int, last: int, begin: int = begin, part: Records = part) -> None:
+            for place in range(first, last):
+                a = begin + place
+                shares = model.tables[start[a] : start[a + 1]]
+                deal(shares, sizes, part[:, place], seeds[a : a + 1])
 
-    over_ranges(task, len(model.schema), grain=1)
-    return np.ascontiguousarray(codes)
+        over_ranges(task, part.shape[1], grain=1)
+        codes[:, begin : begin + BLOCK] = part
+    return codes
+
+
+@dataclass(frozen=True, eq=False)
+class _Rules:
+    """The public constraints as the kernels read them; see `_arranging_kernels.untangle`."""
+
+    constraints: Constraints | None
+    rule_start: npt.NDArray[np.int64]
+    rules: npt.NDArray[np.int64]
+    clause_start: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int64]
+    rows_of: npt.NDArray[np.int64]
+    forbidden: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, schema: Schema) -> _Rules:
+        constraints = schema.constraints
+        queries = () if constraints is None else constraints.forbidden
+        members, marks, touching = [], [np.zeros(0, dtype=bool)], []
+        for number, query in enumerate(queries):
+            for literal in query.literals:
+                size = int(schema.sizes[literal.attribute])
+                marked = np.zeros(size, dtype=bool)
+                marked[list(literal.allowed(size))] = True
+                members.append(literal.attribute)
+                marks.append(marked)
+                touching.append((literal.attribute, number))
+        by_attribute = np.array(sorted(touching), dtype=np.int64).reshape(-1, 2)
+        starts = np.searchsorted(by_attribute[:, 0], np.arange(len(schema) + 1))
+        every = np.concatenate([by_attribute[:, 1], np.arange(len(queries))])
+        return cls(
+            constraints,
+            np.append(starts, len(every)).astype(np.int64),
+            every.astype(np.int64),
+            offsets([len(query.literals) for query in queries]),
+            np.array(members, dtype=np.int64),
+            offsets([len(marked) for marked in marks[1:]])[:-1],
+            np.concatenate(marks),
+        )
+
+
+def _obey(
+    model: Mixture,
+    codes: Records,
+    bounds: npt.NDArray[np.int64],
+    rules: _Rules,
+    fixed: Sequence[int],
+    generator: np.random.Generator,
+    state: npt.NDArray[np.uint64],
+) -> None:
+    """Make all rows obey the rules.
+
+    Rows that break one exchange codes with others of their component, which keeps every share. The
+    few that cannot be helped so are drawn again, and mended in the end.
+    """
+    from dualquery.model._arranging_kernels import untangle
+
+    constraints = rules.constraints
+    if constraints is None:
+        return
+    component = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    ruled = constraints.attributes
+    movable = np.setdiff1d(ruled, np.asarray(fixed, dtype=np.int64))
+    broken = np.flatnonzero(~constraints.holds(codes))
+    if len(movable):
+        untangle(
+            codes, bounds, component, broken, UNTANGLING, rules.rule_start, rules.rules,
+            rules.clause_start, rules.members, rules.rows_of, rules.forbidden,
+            movable.astype(np.int64), state,
+        )  # fmt: skip
+    for _ in range(TRIES):
+        broken = broken[~constraints.holds(codes[broken])]
+        if not len(broken):
+            return
+        # Inside a component the attributes are independent, so the others may stay as they are.
+        again = model.drawn(component[broken], generator)
+        codes[np.ix_(broken, ruled)] = again[:, ruled]
+    broken = broken[~constraints.holds(codes[broken])]
+    codes[broken] = constraints.repair(codes[broken], generator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,21 +290,26 @@ def _exchange(
     codes: Records,
     bounds: npt.NDArray[np.int64],
     uses: _Uses,
+    rules: _Rules,
     fixed: Sequence[int],
-    generator: np.random.Generator,
+    state: npt.NDArray[np.uint64],
 ) -> None:
     from dualquery.model._arranging_kernels import exchange
 
-    excess = _excess(model, codes, uses)
-    movable = np.setdiff1d(np.flatnonzero(np.diff(uses.start)), np.asarray(fixed, dtype=np.int64))
+    often = np.diff(uses.start)
+    movable = np.setdiff1d(np.flatnonzero(often), np.asarray(fixed, dtype=np.int64))
     if not len(movable):
         return
+    excess = _excess(model, codes, uses)
     component = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    proposals = min(MOST_PROPOSALS, PROPOSALS_A_CELL * len(codes) * len(movable))
-    state = generator.integers(1, 1 << 63, 1, dtype=np.uint64)
+    lookups = max(1.0, float(often[movable].mean()))
+    proposals = min(
+        MOST_PROPOSALS, int(MOST_LOOKUPS / lookups), PROPOSALS_PER_CELL * len(codes) * len(movable)
+    )
     exchange(
         codes, bounds, component, uses.start, uses.use_first, uses.use_stride, uses.others,
-        uses.other_strides, movable, excess, proposals, state,
+        uses.other_strides, movable, excess, proposals, rules.rule_start, rules.rules,
+        rules.clause_start, rules.members, rules.rows_of, rules.forbidden, state,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,11 +72,16 @@ class Mixture:
         return constraints.repair(codes, generator)
 
     def _draw(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
-        component = generator.choice(len(self.weights), size=rows, p=self.weights)
+        return self.drawn(generator.choice(len(self.weights), size=rows, p=self.weights), generator)
+
+    def drawn(
+        self, component: npt.NDArray[np.integer], generator: np.random.Generator
+    ) -> npt.NDArray[np.int32]:
+        """Draw a record from each of these components, whatever the constraints say."""
         order = np.argsort(component, kind="stable")
         bounds = np.searchsorted(component[order], np.arange(len(self.weights) + 1))
         start = self.schema.code_start
-        codes = np.empty((rows, len(self.schema)), dtype=np.int32)
+        codes = np.empty((len(component), len(self.schema)), dtype=np.int32)
         for k in range(len(self.weights)):
             chosen = order[bounds[k] : bounds[k + 1]]
             if not len(chosen):
@@ -88,6 +94,25 @@ class Mixture:
 
     def given(self, query: Query) -> Mixture:
         """The model of the records that satisfy a conjunction."""
+        return self.given_any([query])
+
+    def given_any(self, parts: Sequence[Query]) -> Mixture:
+        """The model of the records that satisfy one of some conjunctions.
+
+        Args:
+            parts: conjunctions that exclude one another. Each of them has components of its own.
+        """
+        restricted = [self._restricted(part) for part in parts]
+        weights = np.concatenate([one for one, _ in restricted])
+        tables = np.concatenate([other for _, other in restricted], axis=1)
+        if weights.sum() <= 0.0:
+            raise QueryError("the model holds the condition for impossible")
+        possible = weights > 0.0
+        kept = weights[possible]
+        return Mixture(self.schema, kept / kept.sum(), tables[:, possible])
+
+    def _restricted(self, query: Query) -> tuple[Floats, Floats]:
+        """What remains of every component where a conjunction holds: its weight, its tables."""
         if query.kind != "conjunction":
             raise QueryError("rows can be conditioned on a conjunction, not on a parity")
         weights, tables = self.weights.copy(), self.tables.copy()
@@ -102,10 +127,7 @@ class Mixture:
             tables[begin : begin + size] = np.where(
                 share > 0.0, part / np.where(share > 0.0, share, 1.0), kept[:, None] / kept.sum()
             )
-        total = weights.sum()
-        if total <= 0.0:
-            raise QueryError("the model holds the condition for impossible")
-        return Mixture(self.schema, weights / total, tables)
+        return weights, tables
 
 
 def arranged_answers(compiled: CompiledWorkload, weights: Floating, tables: Floating) -> Floating:

@@ -40,6 +40,8 @@ def decode(
     schema: Schema,
     generator: np.random.Generator | None = None,
     within: Callable[[str], Within] | None = None,
+    *,
+    independent: bool = False,
 ) -> pa.Table:
     """Records as an Arrow table.
 
@@ -57,6 +59,7 @@ def decode(
             attribute,
             generator,
             within(attribute.name) if within and attribute.is_numeric else None,
+            independent=independent,
         )
         for position, attribute in enumerate(schema.attributes)
     ]
@@ -83,6 +86,8 @@ def decode_column(
     attribute: Attribute,
     generator: np.random.Generator | None = None,
     within: Within | None = None,
+    *,
+    independent: bool = False,
 ) -> pa.Array:
     """One column of cells.
 
@@ -91,10 +96,11 @@ def decode_column(
         attribute: what they mean.
         generator: draws the values inside bins; None takes the middles.
         within: how values are spread inside bins; None as nothing was measured there.
+        independent: draw every value for itself, instead of in proportion.
     """
     if attribute.is_numeric:
         proper = np.minimum(codes, attribute.proper_size - 1)
-        cells = _inside_bins(proper, attribute, generator, within)
+        cells = _inside_bins(proper, attribute, generator, within, independent)
         mask = codes == attribute.missing_code if attribute.missing else None
         return typed_cells(cells, attribute.type, mask)
     if attribute.is_binary and attribute.type is Type.WHOLE:
@@ -148,12 +154,14 @@ def _inside_bins(
     attribute: Attribute,
     generator: np.random.Generator | None,
     within: Within | None,
+    independent: bool,
 ) -> Array:
     if generator is None:
         edges: npt.NDArray[np.float64] = np.asarray(attribute.edges, dtype=float)
         inside = (edges[codes] + edges[codes + 1]) / 2.0
     else:
-        inside = (within or Within.unmeasured(attribute)).draw(codes, generator)
+        spread = within or Within.unmeasured(attribute)
+        inside = spread.draw(codes, generator, independent=independent)
     if attribute.type.is_counted:
         counted: Array = np.floor(inside).astype(np.int64)
         # The last bin of a day includes its end, 24:00, which no clock shows.

@@ -18,6 +18,7 @@ from dualquery.domain.diagrams import Diagram
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Transcript
+from dualquery.model.arranging import targets_of
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.rounding import rounded_up
@@ -30,10 +31,11 @@ from dualquery.release.certificate import Certificate
 from dualquery.release.components import Components, MixtureComponents, RecordComponents
 from dualquery.release.frames import Frame, FrameStyle, decode
 from dualquery.release.parameters import RunParameters
+from dualquery.release.synthetic import rows_of_model, rows_of_records
 from dualquery.release.unknown import Unknown, listed
 from dualquery.release.within import Within
 from dualquery.workloads.actions import Actions
-from dualquery.workloads.matching import mean_answers, satisfying
+from dualquery.workloads.matching import mean_answers
 from dualquery.workloads.workload import Workload
 
 
@@ -209,14 +211,18 @@ class Published(Askable):
         where: Question | None = None,
         seed: int | None = None,
         kind: str | None = None,
+        independent: bool = False,
     ) -> Frame:
         """Synthetic rows, in the kind of frame that the release was fitted on.
 
         The types of the columns follow from the schema: text, whole numbers (int64), decimal
         numbers (float64), booleans, dates, timestamps and times of day, and for a column that may
         have missing cells a type that can hold them.
-        Rows are drawn from the model, or with replacement from the game's records. A numeric cell
-        lies in its bin as `within` says. Columns in `unknown` hold their declared default.
+
+        Rows are arranged: together they answer the asked queries nearly as the model does (or the
+        game's records, if the release has no model), much nearer than independent draws would.
+        A numeric cell lies in its bin as `within` says. Columns in `unknown` hold their declared
+        default.
 
         Args:
             rows: how many.
@@ -224,49 +230,45 @@ class Published(Askable):
             seed: fixes this sampling only, which needs no privacy.
             kind: "pandas", "polars" or "pyarrow": another kind of frame, such as for a release
                 that was read from its directory, which gives pyarrow tables.
+            independent: draw every row independently of the others, as a survey would.
         """
         style = self.style if kind is None else FrameStyle.named(kind)
         generator = np.random.default_rng(seed)
-        codes = self.sample_codes(rows, generator, where)
-        return style.frame(decode(codes, self.schema, generator, self.within), self.schema)
+        codes = self.sample_codes(rows, generator, where, independent=independent)
+        table = decode(codes, self.schema, generator, self.within, independent=independent)
+        return style.frame(table, self.schema)
 
     def sample_codes(
-        self, rows: int, generator: np.random.Generator, where: Question | None = None
+        self,
+        rows: int,
+        generator: np.random.Generator,
+        where: Question | None = None,
+        *,
+        independent: bool = False,
     ) -> npt.NDArray[np.int32]:
-        """Synthetic rows as codes."""
+        """Synthetic rows as codes; see `sample`."""
         rows = whole("rows", rows)
-        if where is None:
-            return self._drawn_rows(rows, generator, None)
+        parts = [] if where is None else self._disjoint_parts(where)
+        if self.model is not None:
+            targets = None if independent else self._targets
+            return rows_of_model(self.model, rows, generator, targets, parts)
+        return rows_of_records(
+            self.records, rows, generator, self.schema, parts, independent=independent
+        )
+
+    def _disjoint_parts(self, where: Question) -> list[Query]:
+        """Conjunctions, one of which holds where the condition does; none if it always does."""
         condition = self._formula("where", where)
         self.refuse_unknown(named(condition))
         parts = Diagram.of(condition, self.schema).parts()
         if not parts:
             raise QueryError("no record can satisfy the condition")
-        if parts == [()]:
-            return self._drawn_rows(rows, generator, None)
-        queries = [Query("conjunction", part) for part in parts]
-        shares = self.answers(Workload.of(queries, self.schema), unknown="default")
-        if shares.sum() <= 0.0:
-            raise ReleaseError("no record of the release satisfies the condition")
-        # The parts are disjoint: each gets its share of the rows, then the rows are mixed.
-        counts = generator.multinomial(rows, shares / shares.sum())
-        drawn = [
-            self._drawn_rows(int(count), generator, query)
-            for query, count in zip(queries, counts, strict=True)
-            if count
-        ]
-        return drawn[0] if len(drawn) == 1 else generator.permutation(np.concatenate(drawn))
+        return [] if parts == [()] else [Query("conjunction", part) for part in parts]
 
-    def _drawn_rows(
-        self, rows: int, generator: np.random.Generator, condition: Query | None
-    ) -> npt.NDArray[np.int32]:
-        if self.model is not None:
-            model = self.model if condition is None else self.model.given(condition)
-            return model.sample(rows, generator)
-        records = self.records
-        if condition is not None:
-            records = records[satisfying(records, condition, self.schema)]
-        return records[generator.integers(0, len(records), size=rows)]
+    @cached_property
+    def _targets(self) -> list[tuple[int, ...]]:
+        """The sets of attributes whose marginals arranged rows keep near the model's."""
+        return targets_of(self.workload)
 
     def with_model(self, model: Mixture, errors: ErrorTable | None) -> Self:
         """The same release with another model. This is post-processing, and costs no privacy."""

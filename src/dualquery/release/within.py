@@ -63,21 +63,42 @@ class Within:
         return spread
 
     def draw(
-        self, codes: npt.NDArray[np.integer], generator: np.random.Generator
-    ) -> npt.NDArray[np.float64]:
-        """A value for each code of a bin."""
-        sub_bin = self._sub_bins_of(codes, generator.random(len(codes)))
-        return self.sub_bins.values(sub_bin, generator.random(len(codes)))
+        self,
+        codes: npt.NDArray[np.integer],
+        generator: np.random.Generator,
+        *,
+        independent: bool = False,
+    ) -> Floats:
+        """A value for each code of a bin.
 
-    def _sub_bins_of(
-        self, codes: npt.NDArray[np.integer], uniform: Floats
-    ) -> npt.NDArray[np.int64]:
-        """A sub-bin of each bin, the one at a uniform place of the bin's shares."""
+        The rows of a bin get its sub-bins, and places in them, in proportion. With `independent`
+        each row is drawn for itself.
+        """
+        place = generator.random(len(codes)) if independent else _in_proportion(codes, generator)
+        return self._at(codes, place)
+
+    def _at(self, codes: npt.NDArray[np.integer], place: Floats) -> Floats:
+        """The value at a place of each bin, a place being a number in [0, 1)."""
         start = self.sub_bins.start
         ends = np.cumsum(self.shares)
-        before = np.append(0.0, ends)[start]
-        # Rounding must not let a value leave its bin, so the place is clipped to the bin's parts.
-        place = before[codes] + uniform * (before[codes + 1] - before[codes])
-        found = np.searchsorted(ends, place, side="right")
-        kept: npt.NDArray[np.int64] = np.clip(found, start[codes], start[codes + 1] - 1)
-        return kept
+        before = np.append(0.0, ends)
+        first = before[start[codes]]
+        wanted = first + place * (before[start[codes + 1]] - first)
+        found = np.searchsorted(ends, wanted, side="right")
+        # Rounding must not let a value leave its bin.
+        sub_bin = np.clip(found, start[codes], start[codes + 1] - 1)
+        share = np.maximum(self.shares[sub_bin], np.finfo(float).tiny)
+        inside = np.clip((wanted - before[sub_bin]) / share, 0.0, np.nextafter(1.0, 0.0))
+        return self.sub_bins.values(sub_bin, inside)
+
+
+def _in_proportion(codes: npt.NDArray[np.integer], generator: np.random.Generator) -> Floats:
+    """Places in [0, 1): the rows of one code get one of every equal part, in random order."""
+    mixed = generator.permutation(len(codes))
+    order = mixed[np.argsort(codes[mixed], kind="stable")]
+    counts = np.bincount(codes)
+    first = np.cumsum(counts) - counts
+    place = np.empty(len(codes))
+    place[order] = np.arange(len(codes)) - first[codes[order]]
+    spread: Floats = (place + generator.random(len(codes))) / counts[codes]
+    return spread
