@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
     from dualquery.evaluation.figures import Evaluation, evaluate
+    from dualquery.game.moves import ModelMove, RecordMove, TablesMove
+    from dualquery.game.transcript import Round, Transcript
     from dualquery.oracles.oracle import Oracle, Response, respond
     from dualquery.oracles.problem import Problem
     from dualquery.oracles.registry import oracle
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from dualquery.privacy.ledger import BudgetExceededError, LedgerError
     from dualquery.privacy.statement import PrivacyStatement
     from dualquery.release.asking.figure import Figure
+    from dualquery.release.certificate import Certificate
+    from dualquery.release.parameters import RunParameters
     from dualquery.release.release import Release, load
     from dualquery.rows.checking import Check, check
     from dualquery.rows.drafting import draft_schema
@@ -78,6 +82,8 @@ _HOMES = {
     "dualquery.domain.schema": ("Schema",),
     "dualquery.estimator": ("DualQuery",),
     "dualquery.evaluation.figures": ("Evaluation", "evaluate"),
+    "dualquery.game.moves": ("ModelMove", "RecordMove", "TablesMove"),
+    "dualquery.game.transcript": ("Round", "Transcript"),
     "dualquery.oracles.oracle": ("Oracle", "Response", "respond"),
     "dualquery.oracles.problem": ("Problem",),
     "dualquery.oracles.registry": ("oracle",),
@@ -88,6 +94,8 @@ _HOMES = {
     "dualquery.privacy.ledger": ("BudgetExceededError", "LedgerError"),
     "dualquery.privacy.statement": ("PrivacyStatement",),
     "dualquery.release.asking.figure": ("Figure",),
+    "dualquery.release.certificate": ("Certificate",),
+    "dualquery.release.parameters": ("RunParameters",),
     "dualquery.release.release": ("Release", "load"),
     "dualquery.rows.checking": ("Check", "check"),
     "dualquery.rows.drafting": ("draft_schema",),
@@ -118,6 +126,7 @@ __all__ = [
     "Accountant",
     "Attribute",
     "BudgetExceededError",
+    "Certificate",
     "Check",
     "DualQuery",
     "DualQueryError",
@@ -128,6 +137,7 @@ __all__ = [
     "LedgerError",
     "Literal",
     "MeasurementEvent",
+    "ModelMove",
     "NotCoveredError",
     "Oracle",
     "ParameterError",
@@ -135,12 +145,17 @@ __all__ = [
     "Problem",
     "Query",
     "QueryError",
+    "RecordMove",
     "Release",
     "ReleaseError",
     "Response",
+    "Round",
+    "RunParameters",
     "Schema",
     "SchemaError",
     "TableError",
+    "TablesMove",
+    "Transcript",
     "UnavailableError",
     "Workload",
     "__version__",
