@@ -181,3 +181,22 @@ def test_a_declared_number_of_records_is_refused_under_add_remove() -> None:
     job.fit(table, schema=schema)
     with pytest.raises(ParameterError, match="records declares the number of records"):
         replace(job, neighbours="add-remove", rows=50).fit(table, schema=schema)
+
+
+def test_the_number_of_records_that_occur_is_not_published() -> None:
+    """Person 2 may have no item instead: a neighbour under replacement, with one id less."""
+    schema = Schema((Attribute.binary("a"), Attribute.binary("b")))
+    job = DualQuery(
+        epsilon=9.0, delta=1e-3, rounds=2, samples=2, eta=0.1, queries=4, k=1, player="record",
+        refit=False,
+    )  # fmt: skip
+    stated = set()
+    for who, what in (([1, 1, 2], ["a", "b", "a"]), ([1, 1], ["a", "b"])):
+        pairs = pa.table({"who": who, "what": what})
+        with pytest.raises(ParameterError, match=r"pairs do not show records.*--records N"):
+            job.fit(LongTable(pairs, "who", "what"), schema=schema)
+        made = job.fit(LongTable(pairs, "who", "what", declared_rows=2), schema=schema)
+        stated.add(made.privacy.rows)
+        hidden = replace(job, neighbours="add-remove", rows=7)
+        assert hidden.fit(LongTable(pairs, "who", "what"), schema=schema).privacy.rows == 7
+    assert stated == {2}

@@ -120,9 +120,10 @@ def prepare(
     schema.require_reviewed()
     patterns = _public_patterns(schema, tuning)
     source = open_table(table)
-    _refuse_padding(source, mechanism)
     if mechanism.persons is not None:
         source = _by_person(source, mechanism.persons, tuning)
+    else:
+        _check_size(source, mechanism)
     bound = source.bind(schema)
     workload = tuning.workload(bound, asked)
     untouched = Actions.plain(workload).untouched
@@ -305,17 +306,23 @@ def _by_person(table: Table, persons: Persons, tuning: Tuning) -> Table:
     return ByPerson(table, persons)
 
 
-def _refuse_padding(table: Table, mechanism: Mechanism) -> None:
-    """A declared number of records fills a table up, which add-remove does not cover.
+def _check_size(table: Table, mechanism: Mechanism) -> None:
+    """Refuse a table in long format whose number of records is not what neighbours share.
 
-    Adding a record to a padded table replaces an empty one: a change of the other kind,
-    twice as large.
+    A declared number fills a table up with empty records, which add-remove does not cover: adding
+    a record to a padded table replaces an empty one, a change twice as large. Without a declared
+    number, a record that has no item is not there. Replacing a record by an empty one would then
+    change the number of records, which replace-one publishes.
     """
-    if (
-        getattr(table, "declared_rows", None) is not None
-        and mechanism.relation is Neighbours.ADD_REMOVE
-    ):
+    if not hasattr(table, "declared_rows"):
+        return
+    if table.declared_rows is not None and mechanism.relation is Neighbours.ADD_REMOVE:
         raise ParameterError(
             "records declares the number of records, which add-remove neighbours keep private: "
             "leave it out, or use replace-one"
+        )
+    if table.declared_rows is None and mechanism.relation is Neighbours.REPLACE_ONE:
+        raise ParameterError(
+            "pairs do not show records without items, so the number of records that occur is not "
+            "public: declare it with --records N (declared_rows=N), or use add-remove neighbours"
         )

@@ -27,8 +27,9 @@ class LongTable:
     the pairs may come in any order and number.
 
     A row without any item does not occur among the pairs. `declared_rows` says how many rows there
-    are, those without items included. Without it the rows that occur are the table, and their
-    number is as public as the number of rows of any other table.
+    are, those without items included. Without it the rows that occur are the table. Their number
+    then tells whether a row has an item, so replace-one neighbours, which publish it, need a
+    declared one.
     """
 
     def __init__(

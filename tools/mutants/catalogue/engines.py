@@ -82,12 +82,20 @@ MUTANTS = (
     Mutant(
         "padding-taken-under-add-remove",
         "src/dualquery/estimator/stages.py",
-        "and mechanism.relation is Neighbours.ADD_REMOVE",
-        "and False",
+        "if table.declared_rows is not None and mechanism.relation is Neighbours.ADD_REMOVE:",
+        "if False:",
         (
             "tests/rows/test_streams.py::test_a_declared_number_of_records_is_refused_under_add_remove",
         ),
         "Adding a record to a padded table replaces an empty one, at twice the price charged.",
+    ),
+    Mutant(
+        "records-that-occur-taken-for-a-public-number",
+        "src/dualquery/estimator/stages.py",
+        "if table.declared_rows is None and mechanism.relation is Neighbours.REPLACE_ONE:",
+        "if False:",
+        ("tests/rows/test_streams.py::test_the_number_of_records_that_occur_is_not_published",),
+        "In a long table, whether a person has any item at all would change the published n.",
     ),
     Mutant(
         "plan-from-the-private-size",
