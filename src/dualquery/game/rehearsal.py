@@ -42,6 +42,9 @@ State = TypeVar("State")
 MOST_QUERIES = 40_000
 """A rehearsal asks a random part of the queries; what a draw tells hardly depends on it."""
 
+FEWEST_STEPS = 400
+"""Of a fit that begins from nothing."""
+
 FITS = 2
 """Fits of one rehearsal of tables: with two, what depends on the start can be told."""
 
@@ -134,7 +137,7 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
             seed=seed + 1000 * (number + 1),
         )
         again = Known(_measured_again(truth, player, known, generator))
-        again = second.fitted_anew(again, player.plan.last_steps)
+        again = second.fitted_anew(again, max(player.plan.last_steps, FEWEST_STEPS))
         found = np.stack(second.member_answers(again, compiled))
         # What depends on the start is taken off: the first fits say how much of it there is.
         missed = (found.mean(axis=0) - truth.answers_to(compiled)) ** 2

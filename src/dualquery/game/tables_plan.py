@@ -34,7 +34,9 @@ NARROW = 3.0
 """Attributes with so few codes on average have triples worth measuring outright: a step from k-way
 to (k+1)-way tables multiplies the precision of the k-way ones by (k + 1)/m, m codes each."""
 
-ROUNDS = 3
+ROUNDS, FINER_ROUNDS = 3, 6
+"""Rounds of draws; more, of half as many draws, where the budget is large: few tables are then
+wrong enough to be named, and it takes several rounds until all of them were."""
 
 FEWEST_DRAWS, MOST_DRAWS = 10, 500
 """Per round."""
@@ -45,8 +47,8 @@ MOST_SETS = 20_000
 WIDEST = 2_000
 """Attributes beyond which pairs are far too many to be measured."""
 
-MEMBERS = 4
-"""Mixtures that are averaged."""
+MEMBERS, FINER_MEMBERS = 8, 4
+"""Mixtures that are averaged; fewer where each has more components and takes more steps."""
 
 ROUND_MEMBERS = 2
 """Of them, so many are fitted between rounds, to say where the next tables are measured."""
@@ -312,11 +314,11 @@ def make_tables_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
         steps,
         resolution,
         components=_components(resolution, shape.codes),
-        members=MEMBERS,
+        members=FINER_MEMBERS if finer else MEMBERS,
         round_members=ROUND_MEMBERS,
-        first_steps=1000 if finer else 600,
+        first_steps=1000 if finer else 300,
         round_steps=200,
-        last_steps=600 if finer else 400,
+        last_steps=600 if finer else 300,
     )
 
 
@@ -336,18 +338,19 @@ def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...] | 
     if shape.pairs > MOST_SETS or purse.deviation(0.6, shape.pairs) > fine:
         return None
     narrow = shape.codes <= NARROW * shape.attributes
-    draws = int(np.clip(math.sqrt(resolution) / 5.0, FEWEST_DRAWS, MOST_DRAWS))
+    rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
+    draws = int(np.clip(0.6 * math.sqrt(resolution) / rounds, FEWEST_DRAWS, MOST_DRAWS))
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
         return (
             Step(Kind.ONE_WAY, 0.05, shape.attributes),
             *_levelled(Kind.PAIRS, 0.15, shape.pairs, shape.pair_levels),
             *_levelled(Kind.TRIPLES, 0.6, shape.triples, shape.triple_levels),
-            *_rounds(0.05, 0.15, draws),
+            *_rounds(0.05, 0.15, rounds, draws),
         )
     return (
         Step(Kind.ONE_WAY, 0.1, shape.attributes),
         *_levelled(Kind.PAIRS, 0.6, shape.pairs, shape.pair_levels),
-        *_rounds(0.1, 0.2, draws),
+        *_rounds(0.1, 0.2, rounds, draws),
     )
 
 
@@ -368,13 +371,13 @@ def _levelled(
     ]
 
 
-def _rounds(drawn: float, named: float, draws: int) -> list[Step]:
+def _rounds(drawn: float, named: float, rounds: int, draws: int) -> list[Step]:
     """Rounds of draws, each followed by the tables that they name."""
     return [
         step
-        for _ in range(ROUNDS)
+        for _ in range(rounds)
         for step in (
-            Step(Kind.DRAWS, drawn / ROUNDS, draws=draws),
-            Step(Kind.NAMED, named / ROUNDS, tables=draws),
+            Step(Kind.DRAWS, drawn / rounds, draws=draws),
+            Step(Kind.NAMED, named / rounds, tables=draws),
         )
     ]
