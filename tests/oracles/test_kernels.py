@@ -160,16 +160,6 @@ def test_annealing_returns_the_value_of_its_slots(problem: Problem, seed: int) -
     assert found >= max(core_value(core, core.home), core_value(core, starts[0]))
 
 
-def test_random_numbers_are_those_of_xorshift() -> None:
-    mask, state = 2**64 - 1, 88172645463325252
-    for _ in range(100):
-        expected = state ^ (state << 13 & mask)
-        expected ^= expected >> 7
-        expected ^= expected << 17 & mask
-        state = int(_kernels.next_random(np.uint64(state)))
-        assert state == expected
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_elimination_sets_every_independent_parity_right(seed: int) -> None:
     generator = np.random.default_rng(seed)

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from numba import njit as njit  # type checkers see numba's own decorator
 else:
 
-    def njit(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    def njit(*signature: object, **options: object) -> Callable[[Callable], Callable]:
         """`numba.njit` with options, cached where no stale code is found."""
 
-        def decorate(function: Callable[..., Any]) -> Any:
+        def decorate(function: Callable) -> Callable:
             with _caching_in(cache_directory()):
                 return numba.njit(*signature, **options)(function)
 

@@ -6,26 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from dualquery.base._kernels import next_random
 from dualquery.base.compile import njit
 
 _compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @njit(inline="always")
-def _next(state):
-    """One step of the xorshift64* generator: public randomness, for the order of rows alone."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return x * np.uint64(2685821657736338717)
-
-
-@njit(inline="always")
 def _below(state, bound):
-    """A number below `bound`, uniform up to one part in 2³²."""
-    return np.int64(((_next(state) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+    """A number below `bound`, uniform up to one part in 2³²; `state[0]` is the generator's."""
+    state[0] = next_random(state[0])
+    return np.int64(((state[0] >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @_compiled

@@ -9,8 +9,6 @@ terms but the last: the product over a prefix is shared by its group.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -25,8 +23,8 @@ LIMIT = np.float32(80.0)
 
 
 @intrinsic
-def _floor(typing_context: Any, x: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _floor(typing_context, x):
+    def code(context, builder, signature, arguments):
         function = builder.module.declare_intrinsic("llvm.floor", [ir.FloatType()])
         return builder.call(function, [arguments[0]])
 
@@ -34,10 +32,10 @@ def _floor(typing_context: Any, x: Any) -> Any:
 
 
 @intrinsic
-def _power_of_two(typing_context: Any, n: Any) -> Any:
+def _power_of_two(typing_context, n):
     """2ⁿ for a whole n in [−126, 127], by writing the exponent bits."""
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def code(context, builder, signature, arguments):
         word = ir.IntType(32)
         exponent = builder.add(builder.fptosi(arguments[0], word), ir.Constant(word, 127))
         return builder.bitcast(builder.shl(exponent, ir.Constant(word, 23)), ir.FloatType())

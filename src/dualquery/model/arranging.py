@@ -62,7 +62,7 @@ def arranged(
         fixed: attributes whose codes are dealt out but not exchanged.
     """
     sizes = in_proportion(model.weights, rows, generator)
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    bounds = offsets(sizes)
     codes = _dealt(model, sizes, generator)
     state = generator.integers(1, 1 << 63, 1, dtype=np.uint64)
     rules = _Rules.of(model.schema)
@@ -261,7 +261,7 @@ def _uses(schema: Schema, targets: list[tuple[int, ...]]) -> _Uses:
     sizes = schema.sizes.astype(np.int64)
     strides = [np.cumprod([1, *sizes[list(t)][:0:-1]])[::-1].copy() for t in targets]
     cells = [int(np.prod(sizes[list(t)])) for t in targets]
-    first = np.concatenate([[0], np.cumsum(cells)])
+    first = offsets(cells)
     widest = max(len(t) for t in targets) - 1
     found: list[list[tuple[int, int, list[int], list[int]]]] = [[] for _ in range(len(schema))]
     for target, stride, begin in zip(targets, strides, first[:-1], strict=True):
@@ -277,7 +277,7 @@ def _uses(schema: Schema, targets: list[tuple[int, ...]]) -> _Uses:
         targets,
         strides,
         first,
-        np.concatenate([[0], np.cumsum([len(uses) for uses in found])]),
+        offsets([len(uses) for uses in found]),
         np.array([use[0] for use in flat], dtype=np.int64),
         np.array([use[1] for use in flat], dtype=np.int64),
         np.array([use[2] for use in flat], dtype=np.int64).reshape(len(flat), widest),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dualquery.base._kernels import next_random
 from dualquery.base.compile import njit
-from dualquery.oracles._kernels import lists, load, move, next_random
+from dualquery.oracles._kernels import lists, load, move
 from dualquery.oracles.core import Cooling, Core, Int8, Int32, Int64, Part, Search
 
 # Exponential and Gumbel variables, tabulated: a draw costs one read instead of logarithms.

@@ -7,22 +7,8 @@ the work itself.
 
 from __future__ import annotations
 
-import numpy as np
-
 from dualquery.base.compile import njit
 from dualquery.oracles.core import Core, Int8, Int32, Int64, Part, Search
-
-
-@njit(inline="always")
-def next_random(state: np.uint64) -> np.uint64:
-    """One step of Marsaglia's xorshift; the new state is the random number.
-
-    Its high bits are the better ones. This is public randomness: it plays no part in privacy.
-    """
-    state ^= state << np.uint64(13)
-    state ^= state >> np.uint64(7)
-    state ^= state << np.uint64(17)
-    return state
 
 
 @njit(inline="always")

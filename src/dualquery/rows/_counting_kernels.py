@@ -8,19 +8,23 @@ queries in [first, last), so that threads can share the work.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from dualquery.base.compile import njit
 from dualquery.rows._kernels import popcount
+
+Words = npt.NDArray[np.uint64]
+Terms = npt.NDArray[np.integer]
+Codes = npt.NDArray[np.integer]
+Ints = npt.NDArray[np.int64]
 
 CHUNK = 4096
 """The number of rows entered into a table at a time: their cells stay in the nearest cache."""
 
 
 @njit(inline="always")
-def _same(terms: Any, p: int, q: int, length: int) -> bool:
+def _same(terms: Terms, p: int, q: int, length: int) -> bool:
     """Whether two queries share their first terms."""
     shared = 0
     while shared < length and terms[p, shared] == terms[q, shared]:
@@ -29,7 +33,7 @@ def _same(terms: Any, p: int, q: int, length: int) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def count_conjunctions(bits: Any, terms: Any, counts: Any, first: Any, last: Any) -> None:
+def count_conjunctions(bits: Words, terms: Terms, counts: Ints, first: int, last: int) -> None:
     """Add to `counts[q]` the rows that satisfy all terms of query q, for q in [first, last).
 
     Two or three terms are counted in one pass of loads, a logic instruction and a popcount. LLVM
@@ -76,7 +80,7 @@ def count_conjunctions(bits: Any, terms: Any, counts: Any, first: Any, last: Any
 
 
 @njit(nogil=True, cache=True)
-def count_odd(bits: Any, literals: Any, counts: Any, first: Any, last: Any) -> None:
+def count_odd(bits: Words, literals: Terms, counts: Ints, first: int, last: int) -> None:
     """Add to `counts[q]` the rows in which an odd number of `literals[q]` holds.
 
     Runs of queries that share all literals except the last share their sum.
@@ -98,7 +102,7 @@ def count_odd(bits: Any, literals: Any, counts: Any, first: Any, last: Any) -> N
 
 
 @njit(nogil=True, cache=True)
-def count_ones(bits: Any, counts: Any, first: Any, last: Any) -> None:
+def count_ones(bits: Words, counts: Ints, first: int, last: int) -> None:
     """Add to `counts[i]` the ones of literal i, for i in [first, last)."""
     for literal in range(first, last):
         row = bits[literal]
@@ -109,7 +113,9 @@ def count_ones(bits: Any, counts: Any, first: Any, last: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def list_ones(bits: Any, literals: Any, start: Any, ones: Any, first: Any, last: Any) -> None:
+def list_ones(
+    bits: Words, literals: Terms, start: Ints, ones: Codes, first: int, last: int
+) -> None:
     """Write the rows that satisfy `literals[i]` to `ones[start[i]:]`, for i in [first, last)."""
     for i in range(first, last):
         row = bits[literals[i]]
@@ -125,7 +131,14 @@ def list_ones(bits: Any, literals: Any, start: Any, ones: Any, first: Any, last:
 
 @njit(nogil=True, cache=True)
 def count_listed(
-    bits: Any, start: Any, ones: Any, pivots: Any, terms: Any, counts: Any, first: Any, last: Any
+    bits: Words,
+    start: Ints,
+    ones: Codes,
+    pivots: Codes,
+    terms: Terms,
+    counts: Ints,
+    first: int,
+    last: int,
 ) -> None:
     """Add to `counts[q]` the rows on the list of `pivots[q]` that satisfy all terms of query q."""
     k = terms.shape[1]
@@ -150,7 +163,7 @@ def count_listed(
 
 
 @njit(nogil=True, cache=True)
-def fill_codes(bits: Any, literals: Any, codes: Any) -> None:
+def fill_codes(bits: Words, literals: Terms, codes: Codes) -> None:
     """Write i to `codes[row]` for the rows that satisfy `literals[i]`."""
     for i in range(len(literals)):
         row = bits[literals[i]]
@@ -164,7 +177,14 @@ def fill_codes(bits: Any, literals: Any, codes: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def count_tables(
-    codes: Any, columns: Any, radix: Any, start: Any, cells: Any, counts: Any, first: Any, last: Any
+    codes: Codes,
+    columns: Codes,
+    radix: Ints,
+    start: Ints,
+    cells: Ints,
+    counts: Ints,
+    first: int,
+    last: int,
 ) -> None:
     """Add to `counts[q]` the rows in the cell of query q, with one pass over the rows per table.
 

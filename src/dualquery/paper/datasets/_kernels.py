@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from dualquery.base.compile import njit
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.integer]
+Floats = npt.NDArray[np.floating]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(inline="always")
-def _mixed(state: Any) -> Any:
+def _mixed(state: np.uint64) -> np.uint64:
     """The output function of SplitMix64, which turns a counter into a well mixed word."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -20,7 +23,14 @@ def _mixed(state: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def biased_columns(seed: Any, columns: Any, bias: Any, out: Any, first: Any, last: Any) -> None:
+def biased_columns(
+    seed: np.uint64,
+    columns: Ints,
+    bias: Ints,
+    out: Words,
+    first: int,
+    last: int,
+) -> None:
     """Fill `out[i]` with bits that are on with probability bias[columns[i]] / 2¹⁶.
 
     The binary digits of the bias are gone through from the last to the first. A digit 1 is a
@@ -48,7 +58,14 @@ def biased_columns(seed: Any, columns: Any, bias: Any, out: Any, first: Any, las
 
 @njit(nogil=True, cache=True)
 def rated_columns(
-    seed: Any, columns: Any, chance: Any, start: Any, place: Any, out: Any, first: Any, last: Any
+    seed: np.uint64,
+    columns: Ints,
+    chance: Floats,
+    start: Ints,
+    place: Ints,
+    out: Words,
+    first: int,
+    last: int,
 ) -> None:
     """Fill `out[i]` with bits on for group g's members with probability chance[columns[i], g].
 
