@@ -316,9 +316,9 @@ def make_tables_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
         components=_components(resolution, shape.codes),
         members=FINER_MEMBERS if finer else MEMBERS,
         round_members=ROUND_MEMBERS,
-        first_steps=1000 if finer else 300,
+        first_steps=500 if finer else 300,
         round_steps=200,
-        last_steps=600 if finer else 300,
+        last_steps=400 if finer else 300,
     )
 
 
