@@ -73,8 +73,14 @@ def test_rules_that_say_nothing_are_none() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"forbids": "sex=Male"}, "constraint 1: expected `forbid`, or `if` and `then`"),
-        ({"if": "sex=Male"}, "constraint 1: expected `forbid`, or `if` and `then`, found if"),
+        (
+            {"forbids": "sex=Male"},
+            "constraint 1: expected `forbid`, `if` and `then`, `order` or `determines`",
+        ),
+        (
+            {"if": "sex=Male"},
+            "constraint 1: expected `forbid`, `if` and `then`, `order` or `determines`, found if",
+        ),
         ({"forbid": "height=3"}, "constraint 1: .*height"),
         ({"forbid": 3}, "constraint 1: 3 is not a query in quotes"),
         ({"forbid": "parity(smoker, owner)"}, "constraint 1: .* is a parity"),

@@ -21,5 +21,5 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
     plain = " ".join(word.split()).casefold()
     same = [one for one in known if " ".join(one.split()).casefold() == plain]
-    close = same or get_close_matches(word, known, n=1, cutoff=0.75)
+    close = same or get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {brief(repr(close[0]))}?" if close else ""

@@ -2,12 +2,13 @@
 
 They are declared with the schema ("a husband is male"), so they say nothing about the private
 rows. Every record that an oracle returns and every sampled record obeys them. A rule is kept as
-conjunctions that must not hold: an implication A → B forbids A ∧ ¬b for each literal b of B.
+conjunctions that must not hold: an implication A → B forbids A ∧ ¬b for each literal b of B. An
+order forbids pairs of codes that leave no room for it (`domain.orders`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,9 @@ import numpy.typing as npt
 from dualquery.base.errors import QueryError, SchemaError
 from dualquery.base.stored import Document
 from dualquery.domain.attributes import Attributes
+from dualquery.domain.dependences import read_dependences
 from dualquery.domain.language import parse
+from dualquery.domain.orders import order_clauses, read_order
 from dualquery.domain.query import Literal, Query, conjunction
 
 Records = npt.NDArray[np.integer]
@@ -31,14 +34,16 @@ class Constraints:
     """Forbidden conjunctions, each with the rule it comes from.
 
     `forbidden[j]` stems from `entries[rule[j]]`, a plain dict as it stands in the schema
-    file: `{"forbid": "sex=Male & relationship=Wife"}` or
-    `{"if": "relationship=Husband", "then": "sex=Male"}`.
+    file: `{"forbid": "sex=Male & relationship=Wife"}`,
+    `{"if": "relationship=Husband", "then": "sex=Male"}`,
+    `{"order": ["admitted", "discharged"]}` or `{"determines": {"region": "capital"}}`, which
+    forbids nothing before it is settled.
     """
 
     schema: Attributes
     forbidden: tuple[Query, ...]
     rule: tuple[int, ...]
-    entries: tuple[Mapping[str, str], ...]
+    entries: tuple[Document, ...]
 
     @classmethod
     def parse(cls, entries: Iterable[Document], schema: Attributes) -> Constraints | None:
@@ -79,6 +84,10 @@ class Constraints:
         entry = self.entries[rule]
         if "forbid" in entry:
             return f"forbid {entry['forbid']}"
+        if "order" in entry:
+            return f"order {' <= '.join(entry['order'])}"
+        if "determines" in entry:
+            return "; ".join(f"{a} determines {b}" for a, b in entry["determines"].items())
         return f"if {entry['if']} then {entry['then']}"
 
     @cached_property
@@ -247,11 +256,17 @@ def _restore(domains: dict[int, Flags], undo: list[tuple[int, Flags]]) -> None:
 def _forbidden(entry: Document, number: int, schema: Attributes) -> list[Query]:
     """The conjunctions that one entry of `[[constraints]]` forbids."""
     keys = set(entry)
-    if keys != {"forbid"} and keys != {"if", "then"}:
+    if keys not in ({"forbid"}, {"if", "then"}, {"order"}, {"determines"}):
         raise SchemaError(
-            f"constraint {number}: expected `forbid`, or `if` and `then`, "
+            f"constraint {number}: expected `forbid`, `if` and `then`, `order` or `determines`, "
             f"found {', '.join(sorted(map(str, keys))) or 'nothing'}"
         )
+    if "order" in entry:
+        places = read_order(entry["order"], number, schema)
+        return [Query("conjunction", clause) for clause in order_clauses(places, schema)]
+    if "determines" in entry:
+        read_dependences(entry["determines"], number, schema)
+        return []
     if "forbid" in entry:
         return [_read(entry["forbid"], number, schema)]
     premise = _read(entry["if"], number, schema)

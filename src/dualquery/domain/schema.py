@@ -14,12 +14,19 @@ from functools import cached_property
 from operator import eq
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from dualquery.base.errors import SchemaError
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Attribute, Attributes
 from dualquery.domain.constraints import Constraints
+from dualquery.domain.dependences import Pairs, fixing_clauses, in_sequence, read_dependences
 from dualquery.domain.documents import read_document, write_document
+from dualquery.domain.orders import read_order
+from dualquery.domain.printing import format_query
+from dualquery.domain.query import Query
 
 FEWEST_LISTED = 50
 """If at least this many plain 0/1 columns end a schema, only their names are listed."""
@@ -40,7 +47,7 @@ class Schema(Attributes):
     """
 
     patterns: tuple[str, ...] = ()
-    rules: tuple[Mapping[str, str], ...] = ()
+    rules: tuple[Document, ...] = ()
     draft: bool = False
 
     def __post_init__(self) -> None:
@@ -52,6 +59,45 @@ class Schema(Attributes):
     def constraints(self) -> Constraints | None:
         """The combinations of values that no record may have; None if nothing is forbidden."""
         return Constraints.parse(self.rules, self) if self.rules else None
+
+    @cached_property
+    def orders(self) -> tuple[tuple[int, ...], ...]:
+        """The columns of every `order` rule, from the first to the last."""
+        found: dict[int, tuple[int, ...]] = {}
+        for number, rule in enumerate(self.rules, start=1):
+            if "order" in rule:
+                places = read_order(rule["order"], number, self)
+                for place in places:
+                    if place in found:
+                        raise SchemaError(
+                            f"constraint {number}: {self.names[place]!r} is in another order rule "
+                            "too; expected one rule for all columns that belong together"
+                        )
+                found |= dict.fromkeys(places, places)
+        return tuple(dict.fromkeys(found.values()))
+
+    @cached_property
+    def dependences(self) -> Pairs:
+        """The pairs of columns of `determines` rules, in an order in which they can be settled."""
+        pairs = [
+            pair
+            for number, rule in enumerate(self.rules, start=1)
+            if "determines" in rule
+            for pair in read_dependences(rule["determines"], number, self)
+        ]
+        return in_sequence(pairs, self)
+
+    def settled(self, maps: Sequence[npt.NDArray[np.integer]]) -> Schema:
+        """The same schema, once it is known what fixes what.
+
+        Args:
+            maps: per pair of `dependences`, the code of the second column for each code of the
+                first.
+        """
+        clauses = fixing_clauses(self.dependences, maps, self)
+        fixed = ({"forbid": format_query(Query("conjunction", c), self)} for c in clauses)
+        others = (rule for rule in self.rules if "determines" not in rule)
+        return replace(self, rules=(*others, *fixed))
 
     def resolve(self, columns: Iterable[str]) -> Schema:
         """Check that a table's header has every declared column, and expand the patterns.
@@ -140,6 +186,7 @@ class Schema(Attributes):
         schema = cls(tuple(attributes), patterns, tuple(dict(rule) for rule in rules), draft)
         if not patterns:  # a rule about a column that is not known yet is checked with the table
             schema.constraints  # noqa: B018 - reading it refuses rules that contradict one another
+            schema.orders, schema.dependences  # noqa: B018 - likewise
         return schema
 
     def to_dict(self) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +18,7 @@ from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
 from dualquery.base.stored import Array
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.orders import extents, ordered_cells
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import DAY, Type, number_of
 from dualquery.release.within import Within
@@ -58,12 +59,52 @@ def decode(
             codes[:, position],
             attribute,
             generator,
-            within(attribute.name) if within and attribute.is_numeric else None,
+            _spread(attribute, within),
             independent=independent,
         )
         for position, attribute in enumerate(schema.attributes)
     ]
+    for places in schema.orders:
+        _put_in_order(arrays, codes, places, schema, generator, within, independent)
     return pa.Table.from_arrays(arrays, names=list(schema.names))
+
+
+def _spread(attribute: Attribute, within: Callable[[str], Within] | None) -> Within | None:
+    return within(attribute.name) if within and attribute.is_numeric else None
+
+
+def _put_in_order(
+    arrays: list[pa.Array],
+    codes: CodeMatrix,
+    places: Sequence[int],
+    schema: Schema,
+    generator: np.random.Generator | None,
+    within: Callable[[str], Within] | None,
+    independent: bool,
+) -> None:
+    """Replace the columns of an `order` rule by cells that obey it, each still in its bin."""
+    attributes = [schema.attributes[place] for place in places]
+    columns = [codes[:, place] for place in places]
+    cells = []
+    for attribute, column in zip(attributes, columns, strict=True):
+        proper = np.minimum(column, attribute.proper_size - 1)
+        if attribute.is_numeric:
+            spread = _spread(attribute, within)
+            inside = _inside_bins(proper, attribute, generator, spread, independent)
+            cells.append(inside.astype(float))
+        else:
+            cells.append(extents(attribute)[0][proper])
+    for place, attribute, column, ordered in zip(
+        places,
+        attributes,
+        columns,
+        ordered_cells(cells, columns, attributes, generator),
+        strict=True,
+    ):
+        if attribute.is_numeric:
+            mask = column == attribute.missing_code if attribute.missing else None
+            counted = ordered.astype(np.int64) if attribute.type.is_counted else ordered
+            arrays[place] = typed_cells(counted, attribute.type, mask)
 
 
 def records_table(codes: CodeMatrix, schema: Schema) -> pa.Table:

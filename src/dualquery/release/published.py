@@ -31,6 +31,7 @@ from dualquery.release.certificate import Certificate
 from dualquery.release.components import Components, MixtureComponents, RecordComponents
 from dualquery.release.frames import Frame, FrameStyle, decode
 from dualquery.release.parameters import RunParameters
+from dualquery.release.settling import settled_model, settled_records
 from dualquery.release.synthetic import rows_of_model, rows_of_records
 from dualquery.release.unknown import Unknown, listed
 from dualquery.release.within import Within
@@ -249,11 +250,11 @@ class Published(Askable):
         """Synthetic rows as codes; see `sample`."""
         rows = whole("rows", rows)
         parts = [] if where is None else self._disjoint_parts(where)
-        if self.model is not None:
+        if self._row_model is not None:
             targets = None if independent else self._targets
-            return rows_of_model(self.model, rows, generator, targets, parts)
+            return rows_of_model(self._row_model, rows, generator, targets, parts)
         return rows_of_records(
-            self.records, rows, generator, self.schema, parts, independent=independent
+            self._row_records, rows, generator, self.schema, parts, independent=independent
         )
 
     def _disjoint_parts(self, where: Question) -> list[Query]:
@@ -269,6 +270,16 @@ class Published(Askable):
     def _targets(self) -> list[tuple[int, ...]]:
         """The sets of attributes whose marginals arranged rows keep near the model's."""
         return targets_of(self.workload)
+
+    @cached_property
+    def _row_model(self) -> Mixture | None:
+        """The model that rows are drawn from: one that settled what determines what."""
+        return None if self.model is None else settled_model(self.model)
+
+    @cached_property
+    def _row_records(self) -> npt.NDArray[np.int32]:
+        """The records that rows are drawn from: they obey what determines what."""
+        return settled_records(self.records, self.schema)
 
     def with_model(self, model: Mixture, errors: ErrorTable | None) -> Self:
         """The same release with another model. This is post-processing, and costs no privacy."""
