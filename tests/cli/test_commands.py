@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import os
 import resource
@@ -141,6 +143,24 @@ def test_bad_questions_are_refused_in_one_line(run, files, release) -> None:
         done = run(asked[0], files / "out", *asked[1:])
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert message in done.err
+
+
+def test_every_command_speaks_json_and_american(run, files, release) -> None:
+    options = ("--quiet", "--no-refit", "--player", "record", "--rounds", 3, "--seed", 1)
+    done = release(*options, "--neighbors", "add-remove", "--rows", 1000)
+    assert done.code == 0, done.err
+    assert str(dq.load(files / "out").privacy.neighbours) == "add-remove"
+    told = json.loads(
+        run("sample", files / "out", "--rows", 5, "--out", files / "s.csv", "--json").out
+    )
+    assert (told["rows"], told["source"], told["stamp"]) == (5, "records", "seeded: NOT PRIVATE")
+    told = json.loads(run("schema", files / "table.csv", "-o", files / "d.toml", "--json").out)
+    assert told["attributes"] == 6
+    application = importlib.import_module("dualquery.cli").application()
+    for command in application.registered_commands:
+        names = inspect.signature(command.callback).parameters
+        assert "as_json" in names, f"{command.callback.__name__} has no --json"
+    assert "--install-completion" in run("--help").out
 
 
 def test_evaluate_says_what_a_reviewer_asks(run, files, release) -> None:

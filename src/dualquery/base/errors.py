@@ -29,6 +29,17 @@ class DualQueryError(Exception):
         return _joined(super().__str__(), self.command)
 
 
+class Note(str):
+    """A note on an error that says one thing in Python and another on the command line."""
+
+    command: str
+
+    def __new__(cls, python: str, command: str) -> Note:
+        made = super().__new__(cls, python)
+        made.command = command
+        return made
+
+
 def _joined(message: str, way_out: str) -> str:
     return f"{message}; {way_out}" if way_out else message
 

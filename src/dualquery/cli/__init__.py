@@ -42,7 +42,6 @@ def application() -> typer.Typer:
         name="dualquery",
         help="Private answers to millions of queries, and a synthetic table, from wide tables.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
     )
     for command in (
@@ -146,7 +145,7 @@ def _catch_signals() -> dict[int, Any]:
 
 
 def _notes(error: BaseException | None) -> list[str]:
-    return getattr(error, "__notes__", [])
+    return [getattr(note, "command", note) for note in getattr(error, "__notes__", [])]
 
 
 def _fail(message: str, code: int, error: BaseException | None = None) -> None:

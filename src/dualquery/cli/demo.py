@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ def demo(
         bool, typer.Option("--overwrite", help="Replace an earlier demo.")
     ] = False,
     quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Release an invented health survey, ask it a few questions, and measure the error."""
     from rich.console import Console
@@ -46,12 +48,18 @@ def demo(
     inputs.mkdir(parents=True, exist_ok=True)
     write_table(survey, inputs / "survey.csv")
     schema.save(inputs / "schema.toml")
-    typer.echo(f"an invented survey: {survey.num_rows:,} people, {len(schema)} columns ({inputs})")
+    if not as_json:
+        people = f"{survey.num_rows:,} people, {len(schema)} columns"
+        typer.echo(f"an invented survey: {people} ({inputs})")
     job = DualQuery(epsilon=1.0, delta=1e-6, queries=QUERIES)
     with Reporter(quiet) as progress:
         made = job.release(survey, out, schema=schema, overwrite=overwrite, progress=progress)
         progress("evaluating", 0, 0)
         result = evaluate(made, survey)
+    if as_json:
+        told = {"release": str(out), **made.summary(), "evaluation": result.to_dict()}
+        typer.echo(json.dumps(told))
+        return
     typer.echo(describe(made, out))
     typer.echo("")
     for question in QUESTIONS:

@@ -8,45 +8,94 @@ from typing import Annotated
 
 import typer
 
+PRIVACY = "Privacy"
+ASKED = "What is asked"
+READING = "Reading the table"
+PLAYING = "How it is played; what is left out is planned"
+RUNNING = "Running"
+"""The groups in which `--help` lists options."""
+
 SchemaFile = Annotated[
     Path, typer.Option("--schema", help="Schema file (TOML, or an mbi domain JSON).")
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget ε, above 0.")]
 Delta = Annotated[float, typer.Option(help="Privacy budget δ, between 0 and 1.")]
 Queries = Annotated[
-    int | None, typer.Option(help="How many random k-way marginals to ask. [default: 500000]")
+    int | None,
+    typer.Option(
+        rich_help_panel=ASKED, help="How many random k-way marginals to ask. (default: 500000)"
+    ),
 ]
-K = Annotated[int | None, typer.Option("--k", help="Attributes per random marginal. [default: 3]")]
+K = Annotated[
+    int | None,
+    typer.Option("--k", rich_help_panel=ASKED, help="Attributes per random marginal. (default: 3)"),
+]
 Workload = Annotated[
-    Path | None, typer.Option(help="A file of queries, one per line, instead of random ones.")
+    Path | None,
+    typer.Option(
+        rich_help_panel=ASKED, help="A file of queries, one per line, instead of random ones."
+    ),
 ]
 Marginals = Annotated[
     str | None,
-    typer.Option(metavar="1,2", help="Ask for whole marginals of so many columns instead."),
+    typer.Option(
+        metavar="1,2",
+        rich_help_panel=ASKED,
+        help="Ask for whole marginals of so many columns instead.",
+    ),
 ]
 Focus = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Queries on these columns count ten times.")
+    str | None,
+    typer.Option(
+        metavar="A,B", rich_help_panel=ASKED, help="Queries on these columns count ten times."
+    ),
 ]
 Player = Annotated[
-    str | None, typer.Option(help="Who answers the draws: model or record. [default: by width]")
+    str | None,
+    typer.Option(
+        rich_help_panel=PLAYING, help="Who answers the draws: model or record. (default: by width)"
+    ),
 ]
-Rounds = Annotated[int | None, typer.Option(help="Rounds T. [default: planned]")]
-Samples = Annotated[int | None, typer.Option(help="Draws s per round. [default: planned]")]
-Eta = Annotated[float | None, typer.Option(help="Learning rate η. [default: planned]")]
-Neighbours = Annotated[str, typer.Option(help="replace-one or add-remove.")]
+Rounds = Annotated[
+    int | None, typer.Option(rich_help_panel=PLAYING, help="Rounds T. (default: planned)")
+]
+Samples = Annotated[
+    int | None, typer.Option(rich_help_panel=PLAYING, help="Draws s per round. (default: planned)")
+]
+Eta = Annotated[
+    float | None, typer.Option(rich_help_panel=PLAYING, help="Learning rate η. (default: planned)")
+]
+Neighbours = Annotated[
+    str,
+    typer.Option(
+        "--neighbours", "--neighbors", rich_help_panel=PRIVACY, help="replace-one or add-remove."
+    ),
+]
 Unit = Annotated[
     str | None,
-    typer.Option(help="Column that names the person of a row: their rows are protected together."),
+    typer.Option(
+        rich_help_panel=PRIVACY,
+        help="Column that names the person of a row: their rows are protected together.",
+    ),
 ]
 MostRecords = Annotated[
-    int | None, typer.Option(help="With --unit: the most rows of one person that are counted.")
+    int | None,
+    typer.Option(
+        rich_help_panel=PRIVACY, help="With --unit: the most rows of one person that are counted."
+    ),
 ]
 Weigh = Annotated[
-    str, typer.Option(help="With --unit, what counts once: record, or person (shared by rows).")
+    str,
+    typer.Option(
+        rich_help_panel=PRIVACY,
+        help="With --unit, what counts once: record, or person (shared by rows).",
+    ),
 ]
-Accountant = Annotated[str, typer.Option(help="pure, advanced, per-round, zcdp or gaussian.")]
-Json = Annotated[bool, typer.Option("--json", help="Figures as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+Accountant = Annotated[
+    str, typer.Option(rich_help_panel=PRIVACY, help="pure, advanced, per-round, zcdp or gaussian.")
+]
+Json = Annotated[bool, typer.Option("--json", rich_help_panel=RUNNING, help="Figures as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", rich_help_panel=RUNNING, help="No progress.")]
 ReleaseDir = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
 Where = Annotated[
     str | None, typer.Option(help='Only the records that satisfy a query, e.g. "age>=50".')
@@ -77,14 +126,25 @@ TablePath = Annotated[
 ]
 Long = Annotated[
     str | None,
-    typer.Option("--long", metavar="RECORD,ITEM", help="TABLE holds pairs, in these two columns."),
+    typer.Option(
+        "--long",
+        metavar="RECORD,ITEM",
+        rich_help_panel=READING,
+        help="TABLE holds pairs, in these two columns.",
+    ),
 ]
 ItemPrefix = Annotated[
-    str, typer.Option(help="With --long: item 7 is the attribute PREFIX7 of the schema.")
+    str,
+    typer.Option(
+        rich_help_panel=READING, help="With --long: item 7 is the attribute PREFIX7 of the schema."
+    ),
 ]
 LongRecords = Annotated[
     int | None,
-    typer.Option(help="With --long: the public number of records, with or without items."),
+    typer.Option(
+        rich_help_panel=READING,
+        help="With --long: the public number of records, with or without items.",
+    ),
 ]
 
 # Options of `release` alone stand here too, so that the command itself fits on one screen.
@@ -94,47 +154,89 @@ Measure = Annotated[
     bool,
     typer.Option(
         "--measure/--no-measure",
+        rich_help_panel=PLAYING,
         help="Measure whole marginals where they are affordable, or leave it to the draws.",
     ),
 ]
 Refit = Annotated[
-    bool, typer.Option("--refit/--no-refit", help="Fit a model to the draws at the end.")
+    bool,
+    typer.Option(
+        "--refit/--no-refit", rich_help_panel=PLAYING, help="Fit a model to the draws at the end."
+    ),
 ]
 Errors = Annotated[
-    bool, typer.Option("--errors/--no-errors", help="Compute standard errors by a rehearsal.")
+    bool,
+    typer.Option(
+        "--errors/--no-errors",
+        rich_help_panel=PLAYING,
+        help="Compute standard errors by a rehearsal.",
+    ),
 ]
-Oracle = Annotated[str, typer.Option(help="How best responses are found.")]
+Oracle = Annotated[str, typer.Option(rich_help_panel=PLAYING, help="How best responses are found.")]
 Certify = Annotated[
     float | None,
-    typer.Option(help="Bound every round's gap and check the accuracy theorem for this α."),
+    typer.Option(
+        rich_help_panel=PLAYING,
+        help="Bound every round's gap and check the accuracy theorem for this α.",
+    ),
 ]
 Reference = Annotated[
-    int | None, typer.Option(help="Public reference size, with add-remove neighbours.")
+    int | None,
+    typer.Option(
+        rich_help_panel=PRIVACY, help="Public reference size, with add-remove neighbours."
+    ),
 ]
 Free = Annotated[
-    str, typer.Option(help="Value of attributes that no draw names: zero, random or default.")
+    str,
+    typer.Option(
+        rich_help_panel=PLAYING,
+        help="Value of attributes that no draw names: zero, random or default.",
+    ),
 ]
 OutOfDomain = Annotated[
-    str, typer.Option(help="Cells outside their domain: refuse, clamp or missing.")
+    str,
+    typer.Option(
+        rich_help_panel=READING, help="Cells outside their domain: refuse, clamp or missing."
+    ),
 ]
-Engine = Annotated[str, typer.Option(help="Where counting runs: local or dask.")]
+Engine = Annotated[
+    str, typer.Option(rich_help_panel=RUNNING, help="Where counting runs: local or dask.")
+]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler. [default: a local cluster]")
+    str | None,
+    typer.Option(
+        rich_help_panel=RUNNING, help="Address of a Dask scheduler. (default: a local cluster)"
+    ),
 ]
 PublicHeader = Annotated[
     bool,
     typer.Option(
-        "--public-header", help="The table's column names are public; a pattern may name them."
+        "--public-header",
+        rich_help_panel=PRIVACY,
+        help="The table's column names are public; a pattern may name them.",
     ),
 ]
 Note = Annotated[
-    str | None, typer.Option(help="What the ledger says of it. [default: the path of --out]")
+    str | None,
+    typer.Option(
+        rich_help_panel=PRIVACY, help="What the ledger says of it. (default: the path of --out)"
+    ),
 ]
-LedgerFile = Annotated[Path | None, typer.Option(help="Charge this budget ledger.")]
-Seed = Annotated[int | None, typer.Option(help="Repeatable draws, for experiments: NOT PRIVATE.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was killed.")]
+LedgerFile = Annotated[
+    Path | None, typer.Option(rich_help_panel=PRIVACY, help="Charge this budget ledger.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=PRIVACY, help="Repeatable draws, for experiments: NOT PRIVATE."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", rich_help_panel=RUNNING, help="Continue a run that was killed.")
+]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an existing release at --out.")
+    bool,
+    typer.Option(
+        "--overwrite", rich_help_panel=RUNNING, help="Replace an existing release at --out."
+    ),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ def sample(
         ),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write synthetic rows in the schema of the release."""
     from dualquery.base.errors import ReleaseError
@@ -41,6 +43,10 @@ def sample(
     stamp = release.privacy.stamp
     made = release.sample(rows, where=where, seed=seed, independent=independent)
     write_table(made, out, release.file_notes)
+    if as_json:
+        told = {"rows": rows, "file": str(out), "source": release.source, "stamp": stamp}
+        typer.echo(json.dumps({**told, "unknown": list(release.unknown)}))
+        return
     typer.echo(f"{rows} rows from the {release.source} in {out}")
     if stamp:
         csv = ".csv" in out.suffixes

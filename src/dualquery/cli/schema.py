@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,7 @@ def schema(
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Draft a schema from a table. It READS THE TABLE: review every domain before use."""
     from dualquery.base.errors import SchemaError
@@ -37,9 +39,13 @@ def schema(
         exclude=options.names(exclude) or (),
     )
     made.save(out)
-    typer.echo(f"draft of {len(made.schema)} attributes in {out}")
-    for name, reason in made.left_out.items():
-        typer.echo(f"left out: {name} {reason}", err=True)
+    if as_json:
+        told = {"file": str(out), "attributes": len(made.schema), "left_out": dict(made.left_out)}
+        typer.echo(json.dumps(told))
+    else:
+        typer.echo(f"draft of {len(made.schema)} attributes in {out}")
+        for name, reason in made.left_out.items():
+            typer.echo(f"left out: {name} {reason}", err=True)
     typer.echo(
         "this command read the private table: values and edges in the draft were seen in it. "
         "Replace them by what is publicly known before you release anything.",

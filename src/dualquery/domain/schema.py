@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.html import html_table
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Attribute, Attributes
@@ -30,6 +31,10 @@ from dualquery.domain.query import Query
 
 FEWEST_LISTED = 50
 """If at least this many plain 0/1 columns end a schema, only their names are listed."""
+
+
+MOST_SHOWN = 60
+"""The most attributes that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,18 @@ class Schema(Attributes):
                 "give `names` or `prefix` and `count` instead"
             )
         return self
+
+    def _repr_html_(self) -> str:
+        """The schema as notebooks show it; of a wide table the first attributes."""
+        shown = self.attributes[:MOST_SHOWN]
+        more = len(self.attributes) - len(shown)
+        rest = f"; the first {len(shown):,} are shown" if more else ""
+        draft = "a draft that nobody has reviewed: " if self.draft else ""
+        return html_table(
+            f"Schema, {draft}{len(self.attributes):,} attributes{rest}",
+            ["attribute", "type", "domain"],
+            [[one.name, one.type, one.describe()] for one in shown],
+        )
 
     # Plain data and files
 

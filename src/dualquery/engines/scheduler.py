@@ -71,8 +71,10 @@ def is_gone(client: Any) -> bool:
 def gone(client: Any) -> EngineError:
     """The error about a scheduler that is gone."""
     return EngineError(
-        f"the Dask scheduler at {client.scheduler.address} is gone; start it again and name its "
-        "address with --scheduler, or go on with --engine local"
+        f"the Dask scheduler at {client.scheduler.address} is gone",
+        python='start it again and give its address as scheduler, or go on with engine="local"',
+        command="start it again and name its address with --scheduler, or go on with --engine "
+        "local",
     )
 
 

@@ -12,9 +12,11 @@ from dualquery.base.errors import ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.engines.engine import open_engine
 from dualquery.estimator import stages
+from dualquery.estimator.conventions import Estimator, as_schema
 from dualquery.estimator.run import Run
 from dualquery.estimator.settings import Asked, Mechanism, Tuning
 from dualquery.estimator.stages import Notice, Progress
+from dualquery.estimator.watching import Watch, watched
 from dualquery.game.plan import Plan
 from dualquery.oracles.oracle import Oracle
 from dualquery.release.directory import check_free, write_release
@@ -38,7 +40,7 @@ def listed(workload: str | Path | Asked) -> Asked:
 
 
 @dataclass(frozen=True)
-class DualQuery:
+class DualQuery(Estimator):
     """Release answers to many queries, and a synthetic table, under differential privacy.
 
     Guarantee: the release is (ε, δ)-differentially private for the stated neighbours, whatever
@@ -121,14 +123,14 @@ class DualQuery:
         self,
         table: object,
         *,
-        schema: Schema,
+        schema: Schema | str | Path,
         workload: Asked = None,
         directory: str | Path | None = None,
         resume: bool = False,
         ledger: str | Path | None = None,
         note: str | None = None,
         like_input: bool = False,
-        progress: Progress = lambda stage, done, total: None,
+        progress: Watch = None,
         notice: Notice = lambda line: None,
     ) -> Release:
         """Run the job on a table.
@@ -137,7 +139,7 @@ class DualQuery:
             table: a pandas, polars (also lazy) or pyarrow frame, anything with an Arrow stream such
                 as a DuckDB relation, a data set of `datasets`, a dictionary of columns, a SciPy
                 sparse 0/1 matrix, or the path of a file or folder.
-            schema: the declared domain of every column to be used.
+            schema: the declared domain of every column to be used, or the path of a schema file.
             workload: the queries, or a function of the schema as resolved against the table.
             directory: where the draws are kept while the run lasts, so that it can be resumed.
             resume: continue the run found there.
@@ -145,7 +147,8 @@ class DualQuery:
             note: what the ledger says of the release; left out, the path of the directory.
             like_input: NOT PRIVATE: samples carry the column types of the table, not those that
                 follow from the schema. No draw pays for that, and a type can depend on one cell.
-            progress: called with a stage, what is done of it, and its total.
+            progress: True for a bar, False for none; left out, there is a bar in a notebook. Or a
+                function that is called with a stage, what is done of it, and its total.
             notice: called with a line for each thing that the curator should know before the
                 first draw, such as a budget that promises little. The statement's `warnings`
                 repeats those about the budget. A line that begins with NOT PRIVATE is for the
@@ -153,25 +156,26 @@ class DualQuery:
         """
         if like_input:
             warnings.warn(LIKE_INPUT, stacklevel=2)
+        declared = as_schema(schema)
         folder = None if directory is None else Path(directory)
         run = Run(folder, resume=resume, ledger=ledger, note=note)
-        with telling(folder), ExitStack() as held:
-            made = self._made(table, schema, workload, run, progress, notice, held)
+        with telling(folder), ExitStack() as held, watched(progress) as told:
+            made = self._made(table, declared, workload, run, told, notice, held)
             run.settle()
-        return replace(made, style=FrameStyle.of(table, like_input=like_input))
+        return self._keep(replace(made, style=FrameStyle.of(table, like_input=like_input)))
 
     def release(
         self,
         table: object,
         out: str | Path,
         *,
-        schema: Schema,
+        schema: Schema | str | Path,
         workload: str | Path | Asked = None,
         resume: bool = False,
         ledger: str | Path | None = None,
         note: str | None = None,
         overwrite: bool = False,
-        progress: Progress = lambda stage, done, total: None,
+        progress: Watch = None,
         notice: Notice = lambda line: None,
     ) -> Release:
         """Fit and write the release directory; a run that is killed can be resumed.
@@ -191,26 +195,27 @@ class DualQuery:
             progress: as in `fit`.
             notice: as in `fit`.
         """
+        declared = as_schema(schema)
         path = Path(out)
         partial = Path(f"{path}.partial")
         workload = listed(workload)
         run = Run(partial, resume=resume, ledger=ledger, note=note)
-        with telling(partial), ExitStack() as held:
+        with telling(partial), ExitStack() as held, watched(progress) as told:
             if resume:
                 finished = finish(path, partial, run.promised(self.mechanism), ledger)
                 if finished is not None:
-                    return replace(finished, style=FrameStyle.of(table))
+                    return self._keep(replace(finished, style=FrameStyle.of(table)))
                 if path.exists() and not partial.exists() and not overwrite:
                     raise ReleaseError(
                         f"there is no unfinished run at {str(partial)!r}; {str(path)!r} exists and "
                         "may be what it ended in"
                     )
             check_free(path, overwrite=overwrite)
-            made = self._made(table, schema, workload, run, progress, notice, held)
-            progress("writing the release", 0, 0)
+            made = self._made(table, declared, workload, run, told, notice, held)
+            told("writing the release", 0, 0)
             write_release(made, path, overwrite=overwrite, ready=run.journal.publish)
             run.settle()
-        return replace(made, style=FrameStyle.of(table))
+        return self._keep(replace(made, style=FrameStyle.of(table)))
 
     def plan(self, rows: int, schema: Schema, workload: str | Path | Asked = None) -> Plan:
         """What a run on a table of `rows` rows would do; reads no data.

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualquery.base.stored import Json
 from dualquery.estimator.settings import Mechanism
-from dualquery.game.journal import Journal, NoJournal, may_begin
+from dualquery.game.journal import Journal, NoJournal, may_begin, refuse_unfinished
 from dualquery.game.plan import Plan
 from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
 from dualquery.release.parameters import RunParameters
@@ -43,6 +43,8 @@ class Run:
             ledger: the file that the run is charged to.
             note: what the ledger says of the run; left out, the path of what it makes.
         """
+        if directory is not None and not resume:
+            refuse_unfinished(directory)
         self.directory = directory
         self.note = str(directory or "").removesuffix(".partial") if note is None else note
         self.resume = resume

@@ -286,8 +286,9 @@ def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
     if schema.patterns and not tuning.public_header:
         raise ParameterError(
             f"binary_columns pattern {schema.patterns[0]!r} reads column names off the private "
-            "table; declare them with names, or prefix and count, or say that the header is "
-            "public (--public-header, public_header=True)"
+            "table; declare them with names, or prefix and count",
+            python="or say that the header is public, with public_header=True",
+            command="or say that the header is public, with --public-header",
         )
     return schema.patterns
 

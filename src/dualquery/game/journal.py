@@ -86,6 +86,16 @@ class NoJournal:
     def remove(self) -> None: ...
 
 
+def refuse_unfinished(directory: Path) -> None:
+    """Refuse to begin a run where another one was left unfinished."""
+    if (directory / _RUN).exists():
+        raise ReleaseError(
+            f"{str(directory)!r} holds an unfinished run",
+            python="continue it with resume=True, or remove it if it may be lost",
+            command="continue it with --resume, or remove it if it may be lost",
+        )
+
+
 class Journal:
     """Draws and moves of one run in a directory of its own.
 
@@ -113,11 +123,7 @@ class Journal:
         `counts` are what the run counted. A keyed digest of them is kept with its key, to notice
         a resume with another table; it is as private as the table, and goes with the journal.
         """
-        if (directory / _RUN).exists():
-            raise ReleaseError(
-                f"{str(directory)!r} holds an unfinished run; continue it with --resume, "
-                "or remove it if it may be lost"
-            )
+        refuse_unfinished(directory)
         settle(directory)
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)

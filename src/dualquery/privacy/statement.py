@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from dualquery.base.checks import probability, whole
 from dualquery.base.errors import ParameterError
+from dualquery.base.html import html_table
 from dualquery.base.stored import Document, Json
 from dualquery.privacy.accountants import (
     ACCOUNTANTS,
@@ -153,6 +154,15 @@ class PrivacyStatement:
     def stamp(self) -> str:
         """Empty for a private run. For a seeded run, the words that all its outputs must carry."""
         return "" if self.private else NOT_PRIVATE
+
+    def _repr_html_(self) -> str:
+        """The statement as notebooks show it, a line per sentence."""
+        title = f"{self.stamp} " if self.stamp else ""
+        return html_table(
+            f"{title}ε = {figure(self.epsilon)} at δ = {rounded_up(self.delta)}",
+            ["what is promised"],
+            [[line] for line in self.text().splitlines()],
+        )
 
     def text(self, *, warnings: bool = True) -> str:
         """The statement in plain words: the chosen accountant first, then the others."""

@@ -60,8 +60,13 @@ SHOWN_RECORDS = 1000
 def check_free(path: Path, *, overwrite: bool = False) -> None:
     """Refuse an output directory that exists, before any work is done."""
     if path.exists() and not (overwrite and _is_release(path)):
-        hint = "it is not a release" if overwrite else "choose another name or pass --overwrite"
-        raise ReleaseError(f"output directory {str(path)!r} exists; {hint}")
+        if overwrite:
+            raise ReleaseError(f"output directory {str(path)!r} exists; it is not a release")
+        raise ReleaseError(
+            f"output directory {str(path)!r} exists",
+            python="choose another name or say overwrite=True",
+            command="choose another name or pass --overwrite",
+        )
 
 
 def _is_release(path: Path) -> bool:

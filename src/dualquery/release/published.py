@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from dualquery.base.checks import refusal, whole
 from dualquery.base.errors import QueryError, ReleaseError
+from dualquery.base.html import html_table
 from dualquery.base.stored import Json
 from dualquery.domain.diagrams import Diagram
 from dualquery.domain.query import Query
@@ -248,6 +249,9 @@ class Published(Askable):
         independent: bool = False,
     ) -> npt.NDArray[np.int32]:
         """Synthetic rows as codes; see `sample`."""
+        asked: object = rows
+        if isinstance(asked, str):  # `whole` would read '10', and sample('10') is a slip
+            raise refusal("rows", asked, "a whole number")
         rows = whole("rows", rows)
         parts = [] if where is None else self._disjoint_parts(where)
         if self._row_model is not None:
@@ -294,6 +298,25 @@ class Published(Askable):
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "unknown": list(self.unknown),
         }
+
+    def _repr_html_(self) -> str:
+        """The release as notebooks show it."""
+        unknown = f"{len(self.unknown):,}: {listed(self.unknown)}" if self.unknown else "none"
+        return html_table(
+            "Release",
+            ["", ""],
+            [
+                ["privacy", f"ε = {figure(self.privacy.epsilon)}, δ = "
+                f"{rounded_up(self.privacy.delta)} {self.privacy.stamp}"],
+                ["neighbours", self.privacy.neighbours],
+                ["attributes", f"{len(self.schema):,}"],
+                ["queries", f"{len(self.workload):,}"],
+                ["answers come from", f"the {self.source}"],
+                ["standard errors", "unknown" if self.errors is None else "known"],
+                ["attributes that it knows nothing about", unknown],
+                ["ask it", "answer, table, mean, quantile, describe, correlation, sample, save"],
+            ],
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         stamp = f", {self.privacy.stamp}" if self.privacy.stamp else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dualquery.base.errors import DualQueryError, EngineError, ReleaseError
+from dualquery.base.errors import DualQueryError, EngineError, Note, ReleaseError
 from dualquery.base.stored import Document
 from dualquery.game import journal
 from dualquery.privacy.ledger import Ledger
@@ -26,9 +26,12 @@ def telling(partial: Path | None) -> Iterator[None]:
         yield
     except BaseException as error:
         if partial is not None and _is_failure(error):
+            kept = f"nothing is lost: the draws are kept in {str(partial)!r}, and the same"
             error.add_note(
-                f"nothing is lost: the draws are kept in {str(partial)!r}, and the same command "
-                "with --resume goes on from there"
+                Note(
+                    f"{kept} call with resume=True goes on from there",
+                    f"{kept} command with --resume goes on from there",
+                )
                 if journal.exists(partial)
                 else "nothing was drawn yet; start again"
             )
