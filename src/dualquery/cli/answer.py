@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dualquery.cli import options
 
 if TYPE_CHECKING:
+    from dualquery.base.stored import Json
+    from dualquery.release.asking.figure import Figure
     from dualquery.release.published import Published
 
 
@@ -32,7 +34,6 @@ def answer(
     """
     from dualquery.base.errors import QueryError
     from dualquery.domain.formulas import Formula, format_formula, parse_formula
-    from dualquery.release.asking.figure import Figure
     from dualquery.release.asking.questions import named
     from dualquery.release.directory import read_published
 
@@ -52,7 +53,7 @@ def answer(
     blind = set[int]().union(*(named(asked) for _, asked, _ in found), named(condition))
     names = [release.schema.names[a] for a in sorted(blind) if not release.actions.named[a]]
     if as_json:
-        told: dict[str, Any] = {
+        told: Json = {
             "source": release.source,
             "stamp": release.privacy.stamp,
             "unknown": names,
@@ -76,7 +77,7 @@ def answer(
     return 1 if wrong else 0
 
 
-def _plain(text: str, figure: Any) -> dict[str, Any]:
+def _plain(text: str, figure: Figure) -> Json:
     return {
         "query": text,
         "answer": float(figure),
@@ -86,7 +87,7 @@ def _plain(text: str, figure: Any) -> dict[str, Any]:
     }
 
 
-def _notes(release: Published, figures: list[Any], blind: list[str]) -> None:
+def _notes(release: Published, figures: list[Figure], blind: list[str]) -> None:
     """What a reader must know about the answers, on stderr."""
     from dualquery.release.unknown import listed
 

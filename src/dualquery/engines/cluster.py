@@ -400,7 +400,7 @@ def require_same_version(client: Client) -> None:
             raise another_version(version, __version__)
 
 
-def _persistently(client: Any, attempt: Callable[[], Private[Counted]]) -> Private[Counted]:
+def _persistently(client: Client, attempt: Callable[[], Private[Counted]]) -> Private[Counted]:
     """Try again while attempts fail because workers were lost."""
     for _ in range(ATTEMPTS):
         try:

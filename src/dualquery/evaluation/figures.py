@@ -143,7 +143,14 @@ def evaluate(
 def coverage_by_kind(
     release: Release, workload: Workload, released: Floats, truth: Floats
 ) -> dict[str, float] | None:
-    """The share of true answers inside the intervals: over all queries, and by kind of query."""
+    """The share of true answers inside the intervals: over all queries, and by kind of query.
+
+    Args:
+        release: what answers, and knows standard errors.
+        workload: the queries.
+        released: their answers by the release.
+        truth: their answers on the private table.
+    """
     errors = release.standard_errors(workload)
     if errors is None:
         return None

@@ -9,16 +9,15 @@ can move is then a number of parts, and every price follows from it. Proofs:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualquery.base.checks import choice, whole
 from dualquery.base.errors import ParameterError
+from dualquery.base.stored import Document, Json
 from dualquery.privacy.neighbours import Neighbours
 
 MOST_PARTS = 720_720
@@ -71,12 +70,12 @@ class Persons:
         """The most parts that one person has."""
         return self.most if self.weigh is Weigh.RECORD else self.parts
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain values, ready for JSON."""
         return {"column": self.column, "most_records": self.most, "weigh": str(self.weigh)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Persons:
+    def from_dict(cls, values: Document) -> Persons:
         """The inverse of `to_dict`."""
         return cls(str(values["column"]), int(values["most_records"]), Weigh(values["weigh"]))
 

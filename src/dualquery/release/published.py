@@ -248,7 +248,14 @@ class Published(Askable):
         *,
         independent: bool = False,
     ) -> npt.NDArray[np.int32]:
-        """Synthetic rows as codes; see `sample`."""
+        """Synthetic rows as codes; see `sample`.
+
+        Args:
+            rows: how many.
+            generator: of this sampling, which needs no privacy.
+            where: a question that all of them answer with yes.
+            independent: whether each is drawn for itself, not arranged with the others.
+        """
         asked: object = rows
         if isinstance(asked, str):  # `whole` would read '10', and sample('10') is a slip
             raise refusal("rows", asked, "a whole number")

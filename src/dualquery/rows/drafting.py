@@ -111,7 +111,14 @@ def draft(
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
 ) -> Draft:
-    """The same as `draft_schema`, with the reasons."""
+    """The same as `draft_schema`, with the reasons.
+
+    Args:
+        source: whatever `DualQuery.fit` takes.
+        bins: about how many bins a column of numbers or dates gets.
+        columns: only these columns, in this order.
+        exclude: all columns except these.
+    """
     bins = whole("bins", bins)
     table = open_table(source)
     if isinstance(table, LongTable):

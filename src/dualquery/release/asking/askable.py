@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
 from dualquery.base.checks import as_float, refusal
 from dualquery.base.errors import QueryError, SchemaError
+from dualquery.base.stored import Json
 from dualquery.domain.formulas import AllOf, AnyOf, Formula, Not, parse_formula
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
@@ -18,7 +18,7 @@ from dualquery.release.asking.figure import Figure
 from dualquery.release.asking.labels import labelled
 from dualquery.release.asking.questions import CrossTable, Questions, named
 from dualquery.release.asking.summaries import described, groups_of
-from dualquery.release.frames import FrameStyle
+from dualquery.release.frames import Frame, FrameStyle
 from dualquery.release.unknown import Unknown
 
 Question = str | Query | Not | AllOf | AnyOf
@@ -68,7 +68,7 @@ class Askable:
         found = self.answer(query, given=given, unknown=unknown)
         return float(found), found.standard_error
 
-    def table(self, *columns: str, where: Question | None = None, unknown: str = "refuse") -> Any:
+    def table(self, *columns: str, where: Question | None = None, unknown: str = "refuse") -> Frame:
         """A cross table: one row per cell with its share and an interval for it.
 
         Args:
@@ -116,7 +116,7 @@ class Askable:
         *,
         where: Question | None = None,
         unknown: str = "refuse",
-    ) -> Any:
+    ) -> Frame:
         """Quantiles of a column of numbers, the median by default; missing cells do not count.
 
         Args:
@@ -158,7 +158,7 @@ class Askable:
         where: Question | None = None,
         by: str | None = None,
         unknown: str = "refuse",
-    ) -> Any:
+    ) -> Frame:
         """Mean and quartiles of columns of numbers, with intervals.
 
         Args:
@@ -180,11 +180,11 @@ class Askable:
         where: Question | None = None,
         by: str | None = None,
         unknown: str = "refuse",
-    ) -> list[dict[str, Any]]:
+    ) -> list[Json]:
         """The same as plain rows."""
         places = self._columns(columns)
         condition = None if where is None else self._formula("where", where)
-        groups: list[tuple[dict[str, Any], Formula | None]] = [({}, condition)]
+        groups: list[tuple[Json, Formula | None]] = [({}, condition)]
         if by is not None:
             (place,) = self._columns([by])
             groups = groups_of(self.schema, place, condition)
@@ -225,7 +225,7 @@ class Askable:
             self.refuse_unknown(attributes)
 
 
-def _shares(wanted: Any) -> list[float]:
+def _shares(wanted: object) -> list[float]:
     """Shares that quantiles are asked for."""
     if not isinstance(wanted, Iterable) or isinstance(wanted, str):
         raise refusal("shares", wanted, "numbers from 0 to 1")

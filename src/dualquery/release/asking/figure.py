@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 WITHIN = 1.959963984540054
 """95 of 100 true values lie within this many standard errors."""
 
@@ -41,7 +39,14 @@ class Figure(float):
     def within(
         cls, value: float, standard_error: float | None, least: float, most: float
     ) -> Figure:
-        """A figure with the interval ± 1.96 standard errors, cut to the possible values."""
+        """A figure with the interval ± 1.96 standard errors, cut to the possible values.
+
+        Args:
+            value: the figure.
+            standard_error: of it; None or NaN if it is not known.
+            least: the smallest value that is possible.
+            most: the largest.
+        """
         if standard_error is None or standard_error != standard_error:
             return cls(value)
         reach = WITHIN * standard_error
@@ -60,7 +65,7 @@ class Figure(float):
     def __str__(self) -> str:
         return float.__repr__(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Figure, (float(self), self.standard_error, self.low, self.high)
 
     def to_dict(self) -> dict[str, float | None]:

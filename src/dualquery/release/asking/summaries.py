@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from dualquery.base.stored import Json
 from dualquery.domain.formulas import AllOf, Formula
 from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
@@ -17,17 +16,17 @@ QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
 def groups_of(
     schema: Schema, place: int, where: Formula | None
-) -> list[tuple[dict[str, Any], Formula | None]]:
+) -> list[tuple[Json, Formula | None]]:
     """For each value of a column its label, and the condition on the records of the group."""
     attribute = schema.attributes[place]
-    found: list[tuple[dict[str, Any], Formula | None]] = []
+    found: list[tuple[Json, Formula | None]] = []
     for code, label in enumerate(code_labels(attribute).to_pylist()):
         own = Query("conjunction", (Literal(place, (code,)),))
         found.append(({attribute.name: label}, own if where is None else AllOf((own, where))))
     return found
 
 
-def described(questions: Questions, place: int, where: Formula | None) -> list[dict[str, Any]]:
+def described(questions: Questions, place: int, where: Formula | None) -> list[Json]:
     """The mean and the quartiles of a column, one row each; empty where there are no records."""
     figures: dict[str, Figure | None] = dict.fromkeys(["mean", *QUARTILES])
     if where is None or cells(questions.components, [place], questions.schema, where).sum() > 0.0:
