@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualquery.base.errors import QueryError
+from dualquery.domain.attributes import Attribute
 from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
 from dualquery.model.mixture import FEW, Mixture
@@ -87,3 +88,25 @@ def test_what_cannot_be_a_condition(schema: Schema) -> None:
     never[schema.code_start[2] : schema.code_start[3]] = [[1.0], [0.0]]
     with pytest.raises(QueryError, match="impossible"):
         Mixture(schema, model.weights, never).given(parse("smoker=1", schema))
+
+
+def test_wide_rows_are_drawn_as_the_tables_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many 0/1 columns at a time, beside a column of three codes."""
+    monkeypatch.setattr("dualquery.model.mixture.COLUMNS", 3)
+    schema = Schema(
+        (
+            *(Attribute.binary(f"x{i}") for i in range(4)),
+            Attribute.categorical("c", list("abc")),
+            Attribute.binary("last"),
+        )
+    )
+    shares = np.array([[0.9, 0.1], [0.5, 0.5], [0.0, 1.0], [0.2, 0.8], [0.3, 0.7]])
+    rows = [*shares[:4].reshape(-1), 0.2, 0.3, 0.5, *shares[4]]
+    flipped = [*shares[:4, ::-1].reshape(-1), 0.5, 0.5, 0.0, *shares[4]]
+    model = Mixture(schema, np.array([0.25, 0.75]), np.array([rows, flipped]).T)
+    codes = model.sample(40_000, np.random.default_rng(1))
+    for position, attribute in enumerate(schema.attributes):
+        found = np.bincount(codes[:, position], minlength=attribute.size) / len(codes)
+        begin = schema.code_start[position]
+        expected = (model.tables @ model.weights)[begin : begin + attribute.size]
+        np.testing.assert_allclose(found, expected, atol=0.015)

@@ -11,9 +11,12 @@ import numpy.typing as npt
 from dualquery.domain.schema import Schema
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
-from dualquery.rows.counting import count_rows
+from dualquery.rows.bits import PackedOnes
+from dualquery.rows.counting import count_packed, count_rows
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.packed import PackedRows
+from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
 from dualquery.rows.tabulation import tabulate
 from dualquery.workloads.actions import Actions
@@ -30,13 +33,26 @@ class LocalEngine:
     def __init__(self) -> None:
         # Tables are measured several times over: their codes are kept once they were read.
         self._encoded: tuple[Table, EncodedRows] | None = None
+        # So are the packed columns of 0/1 attributes, from which tables are counted as well.
+        self._packed: tuple[Table, PackedOnes] | None = None
 
     def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
-        return count_rows(table, workload, out_of_domain)
+        self._packed = None
+        if isinstance(table, ByPerson):  # a row of a person weighs more than a bit can say
+            return count_rows(table, workload, out_of_domain)
+        packed = PackedRows.pack(table, workload.schema, workload.literals, out_of_domain)
+        counted = count_packed(packed, workload)
+        ones = PackedOnes.of(packed, workload.schema)
+        if ones is not None:
+            self._packed = (table, ones)
+        return counted
 
     def tabulate(
         self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
     ) -> npt.NDArray[np.int64]:
+        ones = self._packed
+        if ones is not None and ones[0] is table and ones[1].hold(marginals):
+            return ones[1].tabulate(marginals)
         attributes = np.unique(marginals.attributes).tolist()
         kept = self._encoded
         if kept is None or kept[0] is not table or not set(attributes) <= set(kept[1].columns):

@@ -15,12 +15,14 @@ from dualquery.domain.schema import Schema
 from dualquery.engines.engine import check_engine
 from dualquery.game.plan import Plan, Player, default_player, make_plan
 from dualquery.game.tables_plan import Shape, make_tables_plan
+from dualquery.game.wide_plan import make_wide_plan
 from dualquery.model.schedule import Schedule
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.purse import COVERED
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.privacy.unit import Persons, Unit, Weigh
 from dualquery.release.certificate import check_alpha
@@ -126,6 +128,10 @@ class Mechanism:
             self.persons,
         )
 
+    def measures(self, asked: Workload) -> bool:
+        """Whether the accountant covers measured tables, and tables can answer the queries."""
+        return self.accountant in COVERED and not asked.has_parities
+
     def _reference(self, rows: int) -> int:
         if self.protected.size_is_public:
             return rows
@@ -224,11 +230,22 @@ class Tuning:
         marginals = None if self.marginals is None else tuple(self.marginals)
         return Interest(self.queries, self.k, marginals, names(self.focus) if self.focus else ())
 
-    def chosen_player(self, schema: Schema, queries: int) -> Player:
-        """Who plays."""
+    def chosen_player(self, schema: Schema, queries: int, measures: bool = False) -> Player:
+        """Who plays.
+
+        Args:
+            schema: the declared domain.
+            queries: how many are asked.
+            measures: whether tables can be measured; a model that is fitted to tables is small
+                even where one that is fitted to draws would be too large.
+        """
         if self.player is not None:
             return choice("player", self.player, Player)
-        return default_player(schema, queries) if self.certify is None else Player.RECORD
+        if self.certify is not None:
+            return Player.RECORD
+        if measures and self.may_measure(Player.MODEL):
+            return Player.MODEL
+        return default_player(schema, queries)
 
     def may_measure(self, player: Player) -> bool:
         """Whether tables may be measured: not where a certain game of draws is asked for."""
@@ -255,7 +272,7 @@ class Tuning:
         else:
             made = self.workload(schema, asked)
         queries = interest.query_count if random else len(made)
-        player = self.chosen_player(schema, queries)
+        player = self.chosen_player(schema, queries, not made.has_parities)
         weights = self.weights(made, player)
         return Outline(
             queries,
@@ -272,9 +289,10 @@ class Tuning:
             queries: how many are asked.
             shape: which attributes they name together; None where no table may be measured.
         """
-        player = self.chosen_player(schema, queries)
+        measures = shape is not None and budget.accountant in COVERED
+        player = self.chosen_player(schema, queries, measures)
         if shape is not None and self.may_measure(player):
-            tables = make_tables_plan(budget, shape)
+            tables = make_tables_plan(budget, shape) or make_wide_plan(budget, shape)
             if tables is not None:
                 return Plan.of_tables(tables)
         return make_plan(

@@ -24,9 +24,9 @@ from dualquery.game.model_player import ModelPlayer
 from dualquery.game.plan import Plan, Player
 from dualquery.game.record_player import RecordPlayer
 from dualquery.game.tables import play_tables
-from dualquery.game.tables_plan import WIDEST, Shape
-from dualquery.game.tables_player import TablesPlayer
+from dualquery.game.tables_plan import Shape
 from dualquery.game.transcript import Transcript
+from dualquery.game.wide_player import player_of
 from dualquery.model.schedule import Schedule
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
@@ -129,7 +129,7 @@ def prepare(
     untouched = Actions.plain(workload).untouched
     if untouched:
         notice(about_untouched(untouched, len(bound)))
-    player = tuning.chosen_player(bound, len(workload))
+    player = tuning.chosen_player(bound, len(workload), mechanism.measures(workload))
     weights = tuning.weights(workload, player)
     return Prepared(source, bound, patterns, workload, weights, player, Schedule.for_schema(bound))
 
@@ -148,9 +148,8 @@ def count(
     """
     treatment = OutOfDomain.parse(tuning.out_of_domain)
     asked = job.asked
-    shape = Shape.of(asked, job.weights) if tuning.may_measure(job.player) else None
-    if shape is not None and shape.attributes > WIDEST:
-        shape = None
+    measures = tuning.may_measure(job.player) and mechanism.measures(asked)
+    shape = Shape.of(asked, job.weights) if measures else None
     probed = job.player is Player.MODEL and shape is None
     actions = Actions.weighted(asked, job.weights)
     if probed:
@@ -206,7 +205,7 @@ def play(
         _, transcript = play_tables(
             query_player,
             lambda marginals: engine.tabulate(job.source, job.schema, marginals, treatment),
-            TablesPlayer(job.asked, plan.tables, weights=job.weights),
+            player_of(job.asked, plan.tables, weights=job.weights),
             source,
             journal=run.journal,
             observer=lambda done, total: progress("measuring", done, total),

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.fitting import fit_transcript
@@ -23,6 +24,7 @@ from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import RecordPlayer
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.transcript import Transcript
+from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.mixture import Mixture
 from dualquery.model.redrawn import redrawn, share_noise
@@ -47,6 +49,10 @@ FEWEST_STEPS = 400
 
 FITS = 2
 """Fits of one rehearsal of tables: with two, what depends on the start can be told."""
+
+
+NARROW = 4_000
+"""Queries on one attribute, and on two, that are judged beside the asked ones."""
 
 
 def modelled(model: Mixture, actions: Actions, rows: int) -> QueryPlayer:
@@ -124,14 +130,19 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     asked = player.workload
     if len(asked) > MOST_QUERIES:
         asked = asked.take(np.sort(generator.choice(len(asked), MOST_QUERIES, replace=False)))
-    judged = _with_narrow(asked, seed)
+    if isinstance(player, WidePlayer):
+        judged = _with_parts(asked, generator)
+        if player.is_product(known):
+            return _product_errors(player, known, judged)
+    else:
+        judged = _with_narrow(asked, seed)
     compiled = CompiledWorkload.of(judged)
-    disagreed = np.var(np.stack(player.member_answers(known, compiled)), axis=0, ddof=1)
+    disagreed = _variance(np.stack(player.member_answers(known, compiled)))
     model = player.model(known)
     spread = share_noise(player.workload.schema, known.measurements, player.total(known))
     answers, squares = [], []
     for number, truth in enumerate((model, redrawn(model, spread, generator))):
-        second = TablesPlayer(
+        second = player_of(
             player.workload,
             replace(player.plan, members=FITS),
             seed=seed + 1000 * (number + 1),
@@ -141,11 +152,16 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
         found = np.stack(second.member_answers(again, compiled))
         # What depends on the start is taken off: the first fits say how much of it there is.
         missed = (found.mean(axis=0) - truth.answers_to(compiled)) ** 2
-        missed -= found.var(axis=0, ddof=1) / FITS
+        missed -= _variance(found) / FITS
         answers.append(found.mean(axis=0))
         squares.append(missed + disagreed)
     table = ErrorTable.of_squares(judged + judged, np.concatenate(answers), np.concatenate(squares))
     return table.leaning_up()
+
+
+def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Between fits; none where there is one."""
+    return np.zeros(fits.shape[1]) if len(fits) < 2 else np.var(fits, axis=0, ddof=1)
 
 
 def _measured_again(
@@ -169,3 +185,44 @@ def _with_narrow(asked: Workload, seed: int) -> Workload:
         if k <= len(named):
             judged = judged + random_marginals(asked.schema, k, 4000, seed=seed)
     return judged
+
+
+def _product_errors(player: WidePlayer, known: Known, judged: Workload) -> ErrorTable:
+    """The errors of independent 0/1 attributes: no fit, so they follow from the noise.
+
+    An answer is a product of shares. Its error has two parts: the noise of the shares, and what
+    the rows of a finite table depart from independence by chance. The second is the variance of a
+    count beyond what the counts of its literals explain.
+    """
+    share, variance = player.literal_estimates(known, judged)
+    term = judged.terms >> 1
+    held = np.where(judged.terms & 1, 1.0 - share[term], share[term])
+    begin = judged.start[:-1]
+    answers = np.multiply.reduceat(held, begin)
+    noise = answers**2 * np.add.reduceat(variance[term] / held**2, begin)
+    explained = answers**2 * (1.0 + np.add.reduceat((1.0 - held) / held, begin))
+    # Where persons weigh the same, the total is in parts of a person.
+    people = player.total(known) / player.plan.budget.unit.parts
+    chance = np.maximum(answers - explained, 0.0) / people
+    return ErrorTable.of_squares(judged, answers, noise + chance)
+
+
+def _with_parts(asked: Workload, generator: np.random.Generator) -> Workload:
+    """The asked queries, and some that have only one or two of their terms."""
+    lengths = np.diff(asked.start)
+    starts, terms = [asked.start], [asked.terms]
+    for k in (1, 2):
+        able = np.flatnonzero((lengths >= k) & ~asked.is_parity)
+        if not len(able):
+            continue
+        chosen = able[generator.integers(0, len(able), NARROW)]
+        place = generator.integers(0, lengths[chosen])[:, None]
+        if k == 2:
+            other = place[:, 0] + generator.integers(1, lengths[chosen])
+            place = np.column_stack([place, other % lengths[chosen]])
+        starts.append(starts[-1][-1] + k * np.arange(1, NARROW + 1))
+        terms.append(asked.terms[asked.start[chosen][:, None] + place].reshape(-1))
+    start = np.concatenate(starts)
+    is_parity = np.zeros(len(start) - 1, dtype=bool)
+    is_parity[: len(asked)] = asked.is_parity
+    return Workload(asked.schema, asked.literals, start, np.concatenate(terms), is_parity)

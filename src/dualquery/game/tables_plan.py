@@ -45,7 +45,7 @@ MOST_SETS = 20_000
 """Pairs, or triples, beyond which tables take too long to count and to fit."""
 
 WIDEST = 2_000
-"""Attributes beyond which pairs are far too many to be measured."""
+"""Attributes beyond which pairs are far too many to be measured one and all."""
 
 MEMBERS, FINER_MEMBERS = 8, 4
 """Mixtures that are averaged; fewer where each has more components and takes more steps."""
@@ -98,6 +98,8 @@ class TablesPlan:
         first_steps: gradient steps of the first fit.
         round_steps: of the fits between rounds.
         last_steps: of the last fit.
+        wide: whether pairs are so many that each is noisy; the tables then say whether the model
+            needs more than independent attributes.
     """
 
     budget: Budget
@@ -109,6 +111,7 @@ class TablesPlan:
     first_steps: int
     round_steps: int
     last_steps: int
+    wide: bool = False
 
     @cached_property
     def purse(self) -> Purse:
@@ -177,6 +180,7 @@ _SETTINGS = (
     "first_steps",
     "round_steps",
     "last_steps",
+    "wide",
 )
 
 
@@ -246,7 +250,7 @@ class Shape:
         attributes: how many the queries name.
         codes: how many codes those have together.
         pairs: how many pairs of attributes occur together in a query.
-        triples: how many triples do; 0 where there are too many to be listed.
+        triples: how many triples do; 0 where there are more than 20,000 pairs.
         parities: whether any query is a parity, which no table answers.
         pair_levels: how many pairs have each level; see `levels_of`.
         triple_levels: how many triples have.
@@ -265,8 +269,6 @@ class Shape:
         """The shape of a workload; `weights` says how much each query counts."""
         used = np.unique(workload.literals.attribute[workload.terms >> 1])
         codes = int(workload.schema.sizes[used].sum())
-        if len(used) > WIDEST:
-            return cls(len(used), codes, 0, 0, workload.has_parities)
         _, pairs = weighed_sets(workload, 2, weights)
         triples = weighed_sets(workload, 3, weights)[1] if len(pairs) <= MOST_SETS else pairs[:0]
         return cls(
@@ -343,18 +345,18 @@ def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...] | 
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
         return (
             Step(Kind.ONE_WAY, 0.05, shape.attributes),
-            *_levelled(Kind.PAIRS, 0.15, shape.pairs, shape.pair_levels),
-            *_levelled(Kind.TRIPLES, 0.6, shape.triples, shape.triple_levels),
-            *_rounds(0.05, 0.15, rounds, draws),
+            *levelled(Kind.PAIRS, 0.15, shape.pairs, shape.pair_levels),
+            *levelled(Kind.TRIPLES, 0.6, shape.triples, shape.triple_levels),
+            *rounds_of_draws(0.05, 0.15, rounds, draws),
         )
     return (
         Step(Kind.ONE_WAY, 0.1, shape.attributes),
-        *_levelled(Kind.PAIRS, 0.6, shape.pairs, shape.pair_levels),
-        *_rounds(0.1, 0.2, rounds, draws),
+        *levelled(Kind.PAIRS, 0.6, shape.pairs, shape.pair_levels),
+        *rounds_of_draws(0.1, 0.2, rounds, draws),
     )
 
 
-def _levelled(
+def levelled(
     kind: Kind, share: float, tables: int, levels: tuple[tuple[int, int], ...]
 ) -> list[Step]:
     """One step per level of the tables.
@@ -371,7 +373,7 @@ def _levelled(
     ]
 
 
-def _rounds(drawn: float, named: float, rounds: int, draws: int) -> list[Step]:
+def rounds_of_draws(drawn: float, named: float, rounds: int, draws: int) -> list[Step]:
     """Rounds of draws, each followed by the tables that they name."""
     return [
         step

@@ -134,9 +134,16 @@ class TablesPlayer:
 
     def model(self, known: Known, free: Free = Free.DEFAULT) -> Mixture:
         """The average of the fits."""
-        stack = self._stack(known)
-        ascent = Ascent(stack, self.plan.components)
+        ascent = Ascent(self._stack(known), self.components(known))
         return published(self._members(known), ascent, free)
+
+    def components(self, known: Known) -> int:
+        """Of each mixture, given what was measured."""
+        return self.plan.components
+
+    def member_count(self, known: Known) -> int:
+        """How many mixtures are averaged, given what was measured."""
+        return self.plan.members
 
     def total(self, known: Known) -> float:
         """The number of parts, public or else estimated."""
@@ -195,7 +202,7 @@ class TablesPlayer:
     def holds(self, members: npt.NDArray[np.float32], known: Known) -> bool:
         """Whether these are the logits of fits of this plan."""
         rows = self._stack(known).rows
-        expected = (self.plan.members, (rows + 1) * self.plan.components)
+        expected = (self.member_count(known), (rows + 1) * self.components(known))
         return (
             members.shape == expected
             and members.dtype == np.float32
@@ -210,7 +217,7 @@ class TablesPlayer:
 
     def member_answers(self, known: Known, compiled: CompiledWorkload) -> list[Floats]:
         """What each fit for itself answers to some queries."""
-        ascent = Ascent(self._stack(known), self.plan.components)
+        ascent = Ascent(self._stack(known), self.components(known))
         return [ascent.mixture(one).answers_to(compiled) for one in self._members(known)]
 
     def _with(self, known: Known, released: Released) -> Known:

@@ -20,6 +20,9 @@ Floating = npt.NDArray[np.floating]
 
 Floats = npt.NDArray[np.float64]
 
+COLUMNS = 2048
+"""From so many 0/1 attributes on, rows of them are drawn many columns at a time."""
+
 TRIES = 20
 """How often a row that breaks a constraint is drawn again before it is mended."""
 
@@ -82,11 +85,19 @@ class Mixture:
         bounds = np.searchsorted(component[order], np.arange(len(self.weights) + 1))
         start = self.schema.code_start
         codes = np.empty((len(component), len(self.schema)), dtype=np.int32)
+        two = self.schema.sizes == 2
+        if two.sum() < COLUMNS:  # then a loop is fast enough
+            two[:] = False
+        binary, others = np.flatnonzero(two), np.flatnonzero(~two).tolist()
         for k in range(len(self.weights)):
             chosen = order[bounds[k] : bounds[k + 1]]
             if not len(chosen):
                 continue
-            for a in range(len(self.schema)):
+            for first in range(0, len(binary), COLUMNS):
+                part = binary[first : first + COLUMNS]
+                uniform = generator.random((len(chosen), len(part)), dtype=np.float32)
+                codes[np.ix_(chosen, part)] = uniform < self.tables[start[part] + 1, k]
+            for a in others:
                 shares = np.cumsum(self.tables[start[a] : start[a + 1], k])
                 uniform = generator.random(len(chosen)) * shares[-1]
                 codes[chosen, a] = np.searchsorted(shares[:-1], uniform, side="right")

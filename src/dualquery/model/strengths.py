@@ -42,15 +42,35 @@ def strengths(
     for one in measurements:
         if one.marginals.arity == 1:
             continue
-        positions = stack.positions(one.marginals.attributes)
-        for t, where in enumerate(positions):
-            counts = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
-            expected = np.ones(1)
-            for position in where:
-                part = shares[stack.start[position] : stack.start[position + 1]]
-                expected = np.multiply.outer(expected, part).reshape(-1)
-            squares = float(((counts - total * expected) ** 2).sum()) / one.variance
-            departure = (squares - len(counts)) / np.sqrt(2.0 * len(counts))
-            largest[where] = np.maximum(largest[where], departure)
+        departure = departures(stack, one, shares, total)
+        for where in stack.positions(one.marginals.attributes).T:
+            np.maximum.at(largest, where, departure)
     strongest = PER_ATTRIBUTE * len(stack.attributes)
     return np.maximum(1.0, strongest / (1.0 + largest / HALVED))
+
+
+def departures(stack: Stack, one: Measurement, shares: Floats, total: float) -> Floats:
+    """Per table its departure from independence, in standard deviations.
+
+    Args:
+        stack: the attributes that are modelled.
+        one: tables of the stack's groups.
+        shares: the estimated share of every row of the stack.
+        total: the number of records.
+    """
+    marginals = one.marginals
+    first = stack.start[stack.positions(marginals.attributes)]
+    found = np.empty(len(marginals))
+    # Tables of the same shape are handled at once: there may be hundreds of thousands.
+    kinds, kind = np.unique(marginals.shapes, axis=0, return_inverse=True)
+    for number, shape in enumerate(kinds):
+        chosen = np.flatnonzero(kind.reshape(-1) == number)
+        cells = int(shape.prod())
+        counts = one.counts[marginals.start[chosen][:, None] + np.arange(cells)]
+        expected = np.ones((len(chosen), 1))
+        for place, size in enumerate(shape):
+            part = shares[first[chosen, place][:, None] + np.arange(size)]
+            expected = (expected[:, :, None] * part[:, None, :]).reshape(len(chosen), -1)
+        squares = ((counts - total * expected) ** 2).sum(axis=1) / one.variance
+        found[chosen] = (squares - cells) / np.sqrt(2.0 * cells)
+    return found

@@ -7,6 +7,7 @@ knows how a release keeps its answers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -43,6 +44,10 @@ class Components(Protocol):
         """One attribute as the page keeps it; `assets/model.js` reads it."""
         ...
 
+    def packed(self, attributes: Sequence[int]) -> bytes:
+        """Several attributes, one after the other."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class RecordComponents:
@@ -68,6 +73,9 @@ class RecordComponents:
         if size <= 2:
             return np.packbits(codes.astype(bool), bitorder="little").tobytes()
         return codes.astype(_width(size)).tobytes()
+
+    def packed(self, attributes: Sequence[int]) -> bytes:
+        return b"".join(self.pack(a) for a in attributes)
 
 
 def _width(size: int) -> str:
@@ -99,9 +107,19 @@ class MixtureComponents:
     def pack(self, attribute: int) -> bytes:
         # The probability of the first code is 1 minus all others, so it is left out, and a 0/1
         # column costs one number per component.
-        fixed = np.rint(np.clip(self.table(attribute)[:, 1:], 0.0, 1.0) * FIXED)
-        words = np.ascontiguousarray(fixed.astype("<u8"))
-        return words.view(np.uint8).reshape(-1, 8)[:, :6].tobytes()
+        return _fixed(self.table(attribute)[:, 1:])
+
+    def packed(self, attributes: Sequence[int]) -> bytes:
+        # Half a million 0/1 columns are packed at once.
+        if np.all(self.schema.sizes[attributes] == 2):
+            return _fixed(self.tables[self.start[attributes] + 1])
+        return b"".join(self.pack(a) for a in attributes)
+
+
+def _fixed(shares: Floats) -> bytes:
+    """Probabilities as whole numbers of six bytes each."""
+    words = np.ascontiguousarray(np.rint(np.clip(shares, 0.0, 1.0) * FIXED).astype("<u8"))
+    return words.view(np.uint8).reshape(-1, 8)[:, :6].tobytes()
 
 
 def shares(components: Components, attribute: int) -> Floats:

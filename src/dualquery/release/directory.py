@@ -56,6 +56,9 @@ _SCRATCH, _REPLACED = "scratch-", "replaced-"
 SHOWN_RECORDS = 1000
 """Rows of `records.parquet` if a model played, so that the game has no records of its own."""
 
+SHOWN_CELLS = 1 << 25
+"""Cells that those rows have at most: of half a million columns, 65 rows are shown."""
+
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
     """Refuse an output directory that exists, before any work is done."""
@@ -206,9 +209,10 @@ def _write_files(release: Published, folder: Path) -> None:
         )
     records = release.transcript.records
     if records is None:
+        shown = min(SHOWN_RECORDS, max(1, SHOWN_CELLS // len(release.schema)))
         generator = np.random.default_rng(0)
         # A glimpse of the model. To arrange so few rows would take longer than it is worth.
-        records = release.sample_codes(SHOWN_RECORDS, generator, independent=True)
+        records = release.sample_codes(shown, generator, independent=True)
     write_table(
         records_table(records, release.schema),
         folder / "records.parquet",

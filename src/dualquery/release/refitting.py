@@ -10,7 +10,7 @@ from dualquery.base.errors import ReleaseError
 from dualquery.game.fitting import fit_transcript
 from dualquery.game.rehearsal import rehearse, rehearse_tables
 from dualquery.game.tables_plan import TablesPlan
-from dualquery.game.tables_player import TablesPlayer
+from dualquery.game.wide_player import player_of
 from dualquery.release.release import Release
 
 Progress = Callable[[str, int, int], None]
@@ -82,7 +82,7 @@ def _refitted_to_tables(
     _check_fits(release, plan)
     if components is not None:
         plan = replace(plan, components=components)
-    player = TablesPlayer(release.workload, plan)
+    player = player_of(release.workload, plan)
     known = player.recall(release.transcript)
     if components is not None or steps:
         progress("fitting the model", 0, 0)
@@ -96,7 +96,7 @@ def _refitted_to_tables(
 
 def _check_fits(release: Release, plan: TablesPlan) -> None:
     """Refuse fits that do not belong to the plan; a release may come from anywhere."""
-    player = TablesPlayer(release.workload, plan)
+    player = player_of(release.workload, plan)
     known = player.recall(release.transcript)
     if known.members is not None and not player.holds(known.members, known):
         raise ReleaseError("the fits in this release do not belong to its plan and tables")

@@ -9,7 +9,7 @@ slower, never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,6 +43,9 @@ ROW_NS, PLACE_NS = 1.5, 0.3
 
 CALL_NS = 15.0
 """Nanoseconds per query and block, besides those for its words."""
+
+FEW = 4
+"""Columns are copied out of their blocks if only one in so many is used."""
 
 MOST_CELLS = 1 << 20
 """The most cells of a table, including those for the codes that no query asks for."""
@@ -144,6 +147,13 @@ def _count_single(tally: Tally, terms: Terms) -> Counts:
     return held
 
 
+def count_conjunctions_of(tally: Tally, terms: Terms) -> Counts:
+    """Count the conjunctions of some terms, one per row of the matrix, without tables."""
+    if terms.shape[1] == 1:
+        return _count_single(tally, terms[:, 0])
+    return _count_columns(tally, terms)
+
+
 def _count_cheapest(tally: Tally, workload: Workload, terms: Terms) -> Counts:
     counts = np.zeros(len(terms), dtype=np.int64)
     left = np.arange(len(terms))
@@ -151,7 +161,15 @@ def _count_cheapest(tally: Tally, workload: Workload, terms: Terms) -> Counts:
     if len(tabulated):
         counts[tabulated] = count_by_tables(tally, workload, terms[tabulated])
         left = np.setdiff1d(left, tabulated, assume_unique=True)
-    if len(left) > len(workload.literals):  # else every route reads each column about once
+    counts[left] = _count_columns(tally, terms[left])
+    return counts
+
+
+def _count_columns(tally: Tally, terms: Terms) -> Counts:
+    """Count conjunctions by lists of rows where those are cheaper, else by popcounts."""
+    counts = np.zeros(len(terms), dtype=np.int64)
+    left = np.arange(len(terms))
+    if len(left) > len(tally.packed.literals):  # else every route reads each column about once
         listed = left[_worth_lists(tally, terms[left])]
         counts[listed] = count_by_lists(tally, terms[listed])
         left = np.setdiff1d(left, listed, assume_unique=True)
@@ -167,7 +185,7 @@ def count_by_popcounts(tally: Tally, terms: Terms) -> Counts:
     from dualquery.rows._counting_kernels import count_conjunctions
 
     ordered, order = _ordered(_sorted_terms(terms))
-    counts = _over_tiles(tally, ordered, count_conjunctions)
+    counts = _over_tiles(*_in_use(tally.packed.blocks, ordered), count_conjunctions)
     # Past the last row every positive literal is 0, so every negated one is 1.
     counts -= _padding(tally.packed) * (ordered & 1).all(axis=1)
     return _restored(counts, order)
@@ -178,18 +196,30 @@ def count_parities(tally: Tally, terms: Terms) -> Counts:
     from dualquery.rows._counting_kernels import count_odd
 
     literals, order = _ordered(_sorted_terms(terms >> 1))
-    odd = _restored(_over_tiles(tally, literals, count_odd), order)
+    odd = _restored(_over_tiles(tally.packed.blocks, literals, count_odd), order)
     flipped = (terms & 1).sum(axis=1) & 1
     even: Counts = np.where(flipped, odd, tally.packed.rows - odd)
     return even
 
 
-def _over_tiles(tally: Tally, terms: Terms, kernel: Callable[..., None]) -> Counts:
+def _in_use(blocks: Sequence[Words], terms: Terms) -> tuple[Sequence[Words], Terms]:
+    """The columns that some terms use, and the terms over those; all columns unless few are used.
+
+    A few hundred conjunctions must not walk through the columns of a wide table.
+    """
+    used = np.unique(terms >> 1)
+    if FEW * len(used) > len(blocks[0]):
+        return blocks, terms
+    place = np.searchsorted(used, terms >> 1)
+    return [bits[used] for bits in blocks], (2 * place + (terms & 1)).astype(terms.dtype)
+
+
+def _over_tiles(blocks: Sequence[Words], terms: Terms, kernel: Callable[..., None]) -> Counts:
     """Run a kernel over all words, in tiles that keep the columns in the cache."""
     counts = np.zeros(len(terms), dtype=np.int64)
     if not len(terms):
         return counts
-    for bits in tally.packed.blocks:
+    for bits in blocks:
         for tile in _tiles(bits):
             over_ranges(partial(kernel, tile, terms, counts), len(terms), 256)
     return counts
@@ -202,11 +232,8 @@ def _tiles(bits: Words) -> Iterator[Words]:
     of two apart and would evict each other from the same few lines of the cache.
     """
     literals, words = bits.shape
-    fitting = NEAR_CACHE // (8 * literals)
-    if fitting < 64:
-        fitting = 64 if 8 * 64 * literals <= FAR_CACHE else words
-    size = max(64, fitting // 64 * 64)
-    if size >= words:
+    size = max(64, NEAR_CACHE // (8 * literals) // 64 * 64)
+    if size >= words or 8 * 64 * literals > FAR_CACHE:  # no tile of so many columns stays near
         yield bits
         return
     for first in range(0, words, size):

@@ -131,8 +131,8 @@ MUTANTS = (
     Mutant(
         "counts-popcounts-last-block",
         "src/dualquery/rows/counting.py",
-        ("    for bits in tally.packed.blocks:\n        for tile"),
-        ("    for bits in tally.packed.blocks[:2]:\n        for tile"),
+        ("    for bits in blocks:\n        for tile"),
+        ("    for bits in blocks[:2]:\n        for tile"),
         ("tests/rows/test_counting_routes.py::test_a_table_of_several_whole_blocks",),
         "Rows of the last blocks are not counted.",
     ),
@@ -289,5 +289,21 @@ MUTANTS = (
         "(used / used.sum())",
         ("tests/workloads/test_combinations.py::test_the_asked_queries_stand_before_their_probes",),
         "Attributes with many half-sets would get more than their share of the draws.",
+    ),
+    Mutant(
+        "counts-bits-of-zero",
+        "src/dualquery/rows/bits.py",
+        "2 * np.arange(len(literals)) + (literals.codes == 0)",
+        "2 * np.arange(len(literals))",
+        ("tests/rows/test_bits.py::test_cells_agree_with_a_plain_count",),
+        "A column that is packed as zeros would be tabulated as ones.",
+    ),
+    Mutant(
+        "counts-bits-of-persons",
+        "src/dualquery/engines/local.py",
+        "        if isinstance(table, ByPerson):",
+        "        if False:",
+        ("tests/rows/test_bits.py::test_rows_of_persons_are_weighed",),
+        "Every row would count as a whole person, beyond what is charged.",
     ),
 )

@@ -31,7 +31,7 @@ def payload(release: Published, components: Components) -> Json:
         "kind": components.kind,
         "components": len(components.weights),
         "weights": _text(components.weights.astype("<f8").tobytes()),
-        "data": _text(b"".join(components.pack(a) for a in covered)),
+        "data": _text(components.packed(covered)),
         "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
         "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
         "examples": _examples([attributes[a] for a in covered], drawn),

@@ -1,0 +1,128 @@
+"""What is measured where pairs are so many that each of them is noisy.
+
+A pair table of 0/1 attributes says as much about each of its attributes as a one-way table that
+costs the same (`model.signs`), so pairs are measured whether or not anything depends on anything:
+they lose nothing, and all of them together show dependence that no single one shows. The tables
+themselves then say whether the model needs more than independent attributes. The reasons and the
+measurements behind the rules are in docs/decisions/tables.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dualquery.base.errors import ParameterError
+from dualquery.game.tables_plan import (
+    FEWEST_DRAWS,
+    MOST_DRAWS,
+    MOST_SETS,
+    ROUND_MEMBERS,
+    WIDEST,
+    Kind,
+    Shape,
+    Step,
+    TablesPlan,
+    levelled,
+    rounds_of_draws,
+)
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.purse import COVERED, Purse
+
+MANY = 50
+"""Fewer 0/1 attributes, in a table too small for their pairs, are left to draws."""
+
+MOST_PAIRS = 1_500_000
+"""The most pairs that are measured; of more, a public random part is."""
+
+MOST_CELLS = 6_000_000
+"""The most cells that they have together."""
+
+SIGHT = 12.0
+"""Draws at temperature β find errors of 12/β among a hundred thousand queries or a million."""
+
+FARTHEST = 4.5
+"""Standard deviations of the largest of so many errors."""
+
+WORTH_SEEING = 0.01
+"""Errors of this size may come from dependence that no pair shows."""
+
+ROUNDS = 3
+"""Of draws."""
+
+MEMBERS = 4
+"""Mixtures that are averaged, if anything depends on anything."""
+
+COMPONENTS, MOST_ENTRIES = 16, 2_000_000
+"""Of each mixture: its components, and the entries of its tables at most."""
+
+FINER = 100_000.0
+"""Resolution from which mixtures have twice as many components."""
+
+
+def make_wide_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
+    """The plan for a workload; None where no table can serve it, or where draws serve it better.
+
+    Args:
+        budget: what the run may cost.
+        shape: of the asked queries.
+    """
+    if budget.accountant not in COVERED or shape.parities or not _is_wide(shape):
+        return None
+    purse = Purse(budget)
+    resolution = budget.rows * math.sqrt(2.0) / purse.deviation(1.0, 1)
+    components = COMPONENTS if resolution < FINER else 2 * COMPONENTS
+    while components > 8 and components * shape.codes > MOST_ENTRIES:
+        components //= 2
+    return TablesPlan(
+        budget,
+        _steps(purse, shape, resolution),
+        resolution,
+        components=components,
+        members=MEMBERS,
+        round_members=ROUND_MEMBERS,
+        first_steps=300,
+        round_steps=100,
+        last_steps=200,
+        wide=True,
+    )
+
+
+def _is_wide(shape: Shape) -> bool:
+    """Whether there are too many pairs, or so many 0/1 attributes that pairs pay for themselves."""
+    binary = shape.codes == 2 * shape.attributes
+    return shape.pairs > MOST_SETS or shape.attributes > (MANY if binary else WIDEST)
+
+
+def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...]:
+    if not shape.pairs:
+        return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
+    codes = shape.codes / shape.attributes
+    pairs = max(1, min(shape.pairs, MOST_PAIRS, int(MOST_CELLS / codes**2)))
+    draws = int(np.clip(math.sqrt(resolution), FEWEST_DRAWS, MOST_DRAWS))
+    rounds = rounds_of_draws(0.1, 0.1, ROUNDS, draws)
+    left = 0.8
+    noise = purse.deviation(left, shape.attributes) / math.sqrt(2.0) / purse.budget.rows
+    if _seen(purse, rounds[0].share, draws) > max(WORTH_SEEING, FARTHEST * noise):
+        rounds, left = [], 1.0
+    # Of attributes with m codes, pairs tell 2/m of what one-way tables tell for the same price.
+    one_way = 0.05 if codes <= 2.0 else 0.5
+    return (
+        Step(Kind.ONE_WAY, left * one_way, shape.attributes),
+        *levelled(
+            Kind.PAIRS,
+            left * (1.0 - one_way),
+            pairs,
+            shape.pair_levels if pairs == shape.pairs else (),
+        ),
+        *rounds,
+    )
+
+
+def _seen(purse: Purse, share: float, draws: int) -> float:
+    """The error that a round of draws can see."""
+    try:
+        return SIGHT / purse.temperature(share, draws)
+    except ParameterError:  # the share is too small for any temperature
+        return math.inf

@@ -1,0 +1,209 @@
+"""Wide 0/1 tables, from the plan to the release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualquery as dq
+from dualquery.baselines.independent import Independent
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.engines.local import LocalEngine
+from dualquery.game import tables as tables_module
+from dualquery.game.tables_plan import Kind, Shape, TablesPlan, make_tables_plan
+from dualquery.game.wide_plan import MOST_PAIRS, make_wide_plan
+from dualquery.game.wide_player import WidePlayer, player_of
+from dualquery.paper.datasets import BiasedTable
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.sampler import Draws
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.workloads.generators import parities
+
+ROWS, WIDTH = 3_000, 60
+
+
+class Dependent(BiasedTable):
+    """Columns of which every other one repeats, with some flips, the first."""
+
+    def _fill(self, attributes, out):
+        super()._fill(attributes, out)
+        first = np.empty((1, out.shape[1]), np.uint64)
+        super()._fill(np.zeros(1, np.int64), first)
+        even = np.flatnonzero(attributes % 2 == 0)
+        out[even] = first ^ (out[even] & np.roll(out[even], 1, axis=1) & first)
+
+
+def biased(rows: int = ROWS, width: int = WIDTH, seed: int = 0, kind=BiasedTable):
+    return kind(rows, width, seed)
+
+
+def job(**settings) -> dq.DualQuery:
+    defaults = {"epsilon": 1.0, "delta": 1e-5, "queries": 2000, "seed": 1}
+    return dq.DualQuery(**{**defaults, **settings})
+
+
+def plan_of(budget: Budget, shape: Shape) -> TablesPlan:
+    assert make_tables_plan(budget, shape) is None
+    plan = make_wide_plan(budget, shape)
+    assert plan is not None
+    return plan
+
+
+def with_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan rounds of draws, and short fits, whatever they could see."""
+    monkeypatch.setattr("dualquery.game.wide_plan.WORTH_SEEING", 10.0)
+    monkeypatch.setattr("dualquery.game.wide_plan.COMPONENTS", 4)
+
+
+@pytest.mark.parametrize("accountant", ["gaussian", "zcdp", "pure"])
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("attributes", [200, 200_000])
+def test_the_plan_costs_no_more_than_the_budget(
+    accountant: str, neighbours: Neighbours, attributes: int
+) -> None:
+    budget = Budget(1.0, 1e-6, 1000 if attributes == 200 else 100_000, neighbours, accountant)
+    plan = plan_of(budget, Shape(attributes, 2 * attributes, 3 * attributes, 0))
+    assert sum(step.share for step in plan.steps) == pytest.approx(1.0)
+    assert budget.cost(plan.events) <= budget.epsilon
+    assert TablesPlan.from_dict(budget, plan.to_dict()) == plan
+
+
+def test_rounds_of_draws_are_planned_where_they_can_see_errors() -> None:
+    few = plan_of(Budget(1.0, 1e-3, 100_000), Shape(1000, 2000, 225_000, 0))
+    assert [step.kind for step in few.steps] == [Kind.ONE_WAY, Kind.PAIRS]
+    noisy = plan_of(Budget(1.0, 1e-3, 100_000), Shape(227_000, 454_000, 300_000, 0))
+    assert noisy.rounds == 3
+    many = plan_of(Budget(1.0, 1e-3, 480_189), Shape(1000, 2000, 225_000, 0))
+    assert many.rounds == 3
+    wider = plan_of(Budget(1.0, 1e-3, 480_189), Shape(17_770, 35_540, 9_000_000, 0))
+    assert wider.steps[1].tables == MOST_PAIRS
+
+
+def test_parities_other_accountants_and_narrow_tables_are_left_to_draws() -> None:
+    wide = Shape(300, 600, 44_850, 0)
+    assert make_wide_plan(Budget(1.0, 1e-3, 100, accountant="advanced"), wide) is None
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(100)))
+    asked = Shape.of(parities(schema, 2).take(np.arange(50)))
+    assert make_wide_plan(Budget(1.0, 1e-3, 100), asked) is None
+    assert make_wide_plan(Budget(1.0, 1e-3, 100), Shape(20, 40, 190, 1140)) is None
+
+
+def errors_of(made, table) -> tuple[np.ndarray, float]:
+    """The errors of a release, and the average error of independent marginals at the same price."""
+    asked = made.workload
+    counted = LocalEngine().count(table, asked, OutOfDomain.REFUSE)
+    truth = counted.counts / counted.rows
+    independent = Independent.fit(
+        table,
+        asked.schema,
+        epsilon=1.0,
+        delta=1e-5,
+        neighbours=made.privacy.neighbours,
+        generator=np.random.default_rng(1),
+    )
+    instead = float(np.abs(independent.answers(asked) - truth).mean())
+    return np.abs(made.answers(asked) - truth), instead
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_independent_attributes_are_a_product_whose_intervals_hold(neighbours: str) -> None:
+    table = biased(10_000, 100)
+    made = job(neighbours=neighbours, rows=10_000).fit(table, schema=table.schema)
+    assert made.parameters.tables.wide
+    assert len(made.model.weights) == 1
+    away, instead = errors_of(made, table)
+    assert away.mean() < instead
+    assert 0.92 < np.mean(away <= 1.96 * made.standard_errors(made.workload)) < 0.98
+
+
+def test_dependence_is_found_and_learnt() -> None:
+    table = biased(10_000, 100, kind=Dependent)
+    made = job(errors=False).fit(table, schema=table.schema)
+    assert len(made.model.weights) > 1
+    away, instead = errors_of(made, table)
+    assert away.mean() < 0.5 * instead
+
+
+def test_of_too_many_pairs_a_public_part_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dualquery.game.wide_plan.MOST_PAIRS", 300)
+    table = biased()
+    made = job(errors=False).fit(table, schema=table.schema)
+    other = job(errors=False, seed=2).fit(biased(seed=5), schema=table.schema)
+    pairs = [one.transcript.measurements[1].marginals.attributes for one in (made, other)]
+    assert len(pairs[0]) == 300
+    np.testing.assert_array_equal(pairs[0], pairs[1])
+
+
+def test_everything_after_the_noise_is_public(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    """With draws and noise replaced by fixed ones, the release does not depend on the table."""
+
+    def fixed(counts, marginals, noise, scale, source):
+        made = np.random.default_rng(len(counts)).integers(0, ROWS, len(counts))
+        return Measurement(marginals, noise, scale, made)
+
+    with_rounds(monkeypatch)
+    monkeypatch.setattr(tables_module, "measure", fixed)
+    monkeypatch.setattr(
+        tables_module,
+        "_draws",
+        lambda drawer, player, known, temperature, samples, source: Draws(
+            np.arange(samples), np.zeros(samples, bool)
+        ),
+    )
+    paths = []
+    for seed in (1, 2):
+        out, table = tmp_path / f"out{seed}", biased(seed=seed)
+        made = job(queries=300).release(table, out, schema=table.schema)
+        assert made.parameters.tables.wide
+        assert made.parameters.tables.rounds
+        paths.append({file.name: file.read_bytes() for file in out.iterdir()})
+    assert paths[0] == paths[1]
+
+
+@pytest.mark.parametrize("kill_at", [1, 3])
+def test_a_killed_run_goes_on_with_what_it_measured(
+    kill_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_rounds(monkeypatch)
+    table = biased(kind=Dependent)
+    settings = {"queries": 300, "errors": False}
+    whole = job(**settings).release(table, tmp_path / "whole", schema=table.schema)
+    assert whole.parameters.tables.rounds
+    assert len(whole.model.weights) > 1
+    plain, calls = LocalEngine.tabulate, []
+
+    class StopError(BaseException):
+        pass
+
+    def stopping(self, *args):
+        calls.append(args)
+        if len(calls) == kill_at + 1:
+            raise StopError
+        return plain(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalEngine, "tabulate", stopping)
+        with pytest.raises(StopError):
+            job(**settings).release(table, tmp_path / "out", schema=table.schema)
+    resumed = job(**settings).release(table, tmp_path / "out", schema=table.schema, resume=True)
+    for one, other in zip(
+        whole.transcript.measurements, resumed.transcript.measurements, strict=True
+    ):
+        np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_array_equal(whole.model.tables, resumed.model.tables)
+
+
+def test_the_player_follows_the_plan(tmp_path: Path) -> None:
+    from dualquery.release.refitting import refitted
+
+    table = biased()
+    made = job(queries=300).release(table, tmp_path / "out", schema=table.schema)
+    assert isinstance(player_of(made.workload, made.parameters.tables), WidePlayer)
+    again = refitted(dq.load(tmp_path / "out"))
+    np.testing.assert_allclose(again.model.tables, made.model.tables)
+    np.testing.assert_allclose(again.errors.scale, made.errors.scale)
