@@ -108,3 +108,47 @@ def test_lines_with_comments(schema: Schema) -> None:
     assert len(found) == 2
     with pytest.raises(QueryError, match="line 2: "):
         parse_lines(["smoker", "nope=1"], schema)
+
+
+CODES = Schema(
+    (
+        Attribute.categorical("icd", ["I10", "I11", "E11", "E 12", "J0"], group="prefix:1"),
+        Attribute.categorical(
+            "town", ["a", "b", "c"], missing=True, group={"up river": ["a", "c"], "sea": ["b"]}
+        ),
+        Attribute.binary("b"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("icd in group(I)", "icd in {I10, I11}"),
+        ("icd not in group(I, J)", "icd not in {I10, I11, J0}"),
+        ('town in group("up river")', "town in {a, c}"),
+        ("icd in group(E) & town in group(sea)", 'icd in {E11, "E 12"} & town=b'),
+    ],
+)
+def test_groups_of_codes(text: str, same: str) -> None:
+    query = parse(text, CODES)
+    assert query == parse(same, CODES)
+    assert parse(format_query(query, CODES), CODES) == query
+    assert "group(" in format_query(query, CODES)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("b in group(I)", "'b' has no groups"),
+        ("icd in group(K)", r"'K' is not a group of 'icd' \(I, E, J\)"),
+        ('town in group("up rivr")', "did you mean 'up river'"),
+        ("icd in group(", "ends where a group was expected"),
+        ("icd in group()", "unexpected '\\)' .*expected a group"),
+        ("icd in group(I", "'\\)' was expected"),
+        ("icd in I", "expected '\\[', '{' or 'group\\('"),
+    ],
+)
+def test_bad_groups(text: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        parse(text, CODES)

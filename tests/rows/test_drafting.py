@@ -41,6 +41,8 @@ def test_what_is_left_out_and_why(frame: pd.DataFrame) -> None:
     text = "\n".join(made.header())
     assert "Review first:\n  icd: 90 values were seen" in text
     assert "Left out; to use one" in text
+    assert made.schema["icd"].group is not None
+    assert made.schema["icd"].group.rule == "prefix:1"
     assert made.schema.draft
 
 

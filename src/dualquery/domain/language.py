@@ -2,6 +2,7 @@
 
     sex=Female & age>=50 & income!=">50K"
     age in [25,50)          race in {Black, Other}          workclass is missing
+    icd in group(I)         admitted>=2022-07-01            smoker=yes
     parity(smoker, diabetic, sex=Male)
 
 A name or value with spaces or symbols stands in double quotes. `formulas` adds `|`, `!` and
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dualquery.base.errors import QueryError, SchemaError
+from dualquery.base.similar import did_you_mean
 from dualquery.domain.attributes import Attribute, Attributes
 from dualquery.domain.printing import PLAIN, bins_text
 from dualquery.domain.query import Literal, Query, conjunction, parity
@@ -154,10 +156,12 @@ class Parser:
         return position, self.schema.attributes[position]
 
     def members(self, attribute: Attribute) -> tuple[int, ...]:
-        """What follows `in`: a range, or a set of values and ranges."""
+        """What follows `in`: a range, groups, or a set of values and ranges."""
         if self.is_symbol("[") or self.is_symbol("("):
             return self.interval(attribute)
-        self.expect("{", "'[' or '{'")
+        if self.is_word("group") and self.is_symbol("(", ahead=1):
+            return self.groups(attribute)
+        self.expect("{", "'[', '{' or 'group('" if attribute.group else "'[' or '{'")
         codes: set[int] = set()
         while True:
             if self.is_symbol("["):
@@ -171,6 +175,34 @@ class Parser:
                 break
             self.next += 1
         self.expect("}", "',' or '}'")
+        return tuple(sorted(codes))
+
+    def groups(self, attribute: Attribute) -> tuple[int, ...]:
+        """The values of some declared groups: `group(I, E)`."""
+        if attribute.group is None:
+            raise QueryError(
+                f"{attribute.name!r} has no groups; a schema declares them with `group`"
+            )
+        self.next += 2
+        codes: set[int] = set()
+        while True:
+            token = self.take("a group")
+            if token.kind == "symbol":
+                self.next -= 1
+                raise self.unexpected("a group")
+            found = attribute.group.codes_of(token.text)
+            if not found:
+                hint = did_you_mean(token.text, attribute.group.names)
+                known = ", ".join(attribute.group.names[:6])
+                more = ", …" if len(attribute.group.names) > 6 else ""
+                raise QueryError(
+                    f"{token.text!r} is not a group of {attribute.name!r} ({known}{more}){hint}"
+                )
+            codes.update(found)
+            if not self.is_symbol(","):
+                break
+            self.next += 1
+        self.expect(")", "',' or ')'")
         return tuple(sorted(codes))
 
     def interval(self, attribute: Attribute) -> tuple[int, ...]:

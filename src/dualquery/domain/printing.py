@@ -41,6 +41,11 @@ def _format(literal: Literal, schema: Attributes, brief: bool) -> str:
         items = [bins_text(attribute, low, high) for low, high in runs]
     else:
         proper = [code for code in codes if code != attribute.missing_code]
+        if attribute.group is not None and len(proper) > 1:
+            parents = dict.fromkeys(attribute.group.parents[code] for code in proper)
+            members = [code for one in parents for code in attribute.group.codes_of(one)]
+            if sorted(members) == codes:
+                return f"{membership}group({', '.join(map(_quote, parents))})"
         if len(codes) == 1:
             relation = "!=" if literal.negated else "="
             return f"{name}{relation}{_cell(attribute, codes[0])}"

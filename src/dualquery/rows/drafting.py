@@ -236,12 +236,17 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
     if kind is Type.YES_NO:
         return Attribute.binary(name, missing=missing, type=kind), ""
     if kind is Type.TEXT:
+        texts = profile.texts()
+        group = _prefix(texts)
         made = Attribute.categorical(
-            name, profile.texts(), missing=missing, ordered=profile.ordered, type=kind
+            name, texts, missing=missing, ordered=profile.ordered, type=kind, group=group
         )
-        if profile.different > MOST_VALUES:
-            return made, f"{profile.different:,} values were seen; add those that could occur"
-        return made, ""
+        if len(texts) <= MOST_VALUES:
+            return made, ""
+        note = f"{len(texts):,} values were seen; add those that could occur"
+        if group is not None:
+            note += "; is the beginning of a code what belongs together (group)?"
+        return made, note
     numbers = profile.numbers
     if kind is Type.WHOLE and set(numbers) <= {0.0, 1.0}:
         return Attribute.binary(name, missing=missing), ""
@@ -255,6 +260,17 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
     spelt = [spelled(kind, edge) if kind.is_temporal else edge for edge in edges]
     note = "the edges follow quantiles of the table; replace them by public ones" if crowded else ""
     return Attribute.numeric(name, spelt, missing=missing, type=kind), note
+
+
+def _prefix(texts: Sequence[str]) -> str | None:
+    """The beginning of many codes that may be their chapter, such as the letter of a diagnosis."""
+    if len(texts) <= MOST_VALUES or any(" " in text for text in texts):
+        return None
+    for length in (1, 2, 3):
+        parents = {text[:length] for text in texts}
+        if 2 <= len(parents) <= len(texts) / 4 and all(len(text) > length for text in texts):
+            return f"prefix:{length}"
+    return None
 
 
 def _binaries_last(made: Sequence[Attribute]) -> tuple[Attribute, ...]:
