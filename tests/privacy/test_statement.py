@@ -12,7 +12,7 @@ from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu, mu_of
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.statement import NOT_PRIVATE, PrivacyStatement, figure, weak_promises
+from dualquery.privacy.statement import NOT_PRIVATE, PrivacyStatement, four_digits, weak_promises
 
 ADULT = record_player_temperatures(2.0, 16)
 
@@ -50,7 +50,7 @@ def test_add_remove_says_what_is_not_published_and_what_replacement_costs() -> N
     made = statement(Neighbours.ADD_REMOVE)
     assert "the number of records is not published" in made.text()
     assert made.replacement["gaussian"] == pytest.approx(statement().epsilon, rel=1e-6)
-    assert f"ε = {figure(made.replacement['gaussian'])}" in made.text().splitlines()[3]
+    assert f"ε = {four_digits(made.replacement['gaussian'])}" in made.text().splitlines()[3]
     assert statement().replacement == {}
 
 
@@ -98,7 +98,7 @@ def test_other_json_is_refused() -> None:
      (1e-6, "1e-06"), (0.999901, "1")],
 )  # fmt: skip
 def test_figures_are_rounded_up(value: float, shown: str) -> None:
-    assert figure(value) == shown
+    assert four_digits(value) == shown
 
 
 def test_pure_privacy_at_delta_zero() -> None:
@@ -125,13 +125,13 @@ def test_every_accountant_says_how_often_the_bound_may_be_exceeded() -> None:
         made = statement(accountant=name)
         assert made.exceeds is not None
         assert made.exceeds > 20 * made.delta
-        assert f"is not δ but at most {figure(made.exceeds)}" in made.about_delta
+        assert f"is not δ but at most {four_digits(made.exceeds)}" in made.about_delta
 
 
 def test_the_gaussian_statement_gives_the_figure_of_the_measurement() -> None:
     made = statement()
     chance = NormalDist().cdf(-made.epsilon / made.mu + made.mu / 2)
-    assert f"Φ(−ε/μ + μ/2) = {figure(chance)}" in made.about_delta
+    assert f"Φ(−ε/μ + μ/2) = {four_digits(chance)}" in made.about_delta
 
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
@@ -150,7 +150,7 @@ def test_groups_are_those_of_the_accountant(name: str) -> None:
         # g steps of (ε, δ)-privacy are (g·ε, …)-private with a far larger δ. So at the same δ, ε
         # is larger.
         assert value >= size * made.epsilon * (1.0 - 1e-9)
-        assert figure(value) in made.about_groups or size == 1
+        assert four_digits(value) in made.about_groups or size == 1
 
 
 def _epsilon_of_rho(rho: float) -> float:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dualquery.base.stored import Json
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
-from dualquery.privacy.statement import figure
+from dualquery.privacy.statement import four_digits
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ class Cost:
         if self.epsilon == 0.0:
             return f"reads no data ({self.mechanism})"
         stated = (
-            f"ε = {figure(self.epsilon)} at δ = {rounded_up(self.delta)}, "
+            f"ε = {four_digits(self.epsilon)} at δ = {rounded_up(self.delta)}, "
             f"{self.neighbours} neighbours, {self.mechanism}"
         )
         return f"{stated}; {self.caveat}" if self.caveat else stated

@@ -143,9 +143,9 @@ def _rows(found: Sequence[Compared]) -> list[tuple[str, list[str]]]:
 
 
 def _epsilon(value: float) -> str:
-    from dualquery.privacy.statement import figure
+    from dualquery.privacy.statement import four_digits
 
-    return figure(value) if math.isfinite(value) else "∞"
+    return four_digits(value) if math.isfinite(value) else "∞"
 
 
 def _epsilon_by(privacy: PrivacyStatement, accountant: str) -> str:

@@ -35,7 +35,7 @@ def ledger(
     from dualquery.privacy.ledger import Ledger
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.privacy.rounding import rounded_up
-    from dualquery.privacy.statement import figure
+    from dualquery.privacy.statement import four_digits
 
     declared = {
         "epsilon": epsilon,
@@ -71,8 +71,9 @@ def ledger(
 
     console = Console()
     console.print(
-        f"{account.label}: spent ε = {figure(account.spent)} of {rounded_up(account.epsilon)} at "
-        f"δ = {rounded_up(account.delta)}, {account.neighbours} neighbours, {account.protects}",
+        f"{account.label}: spent ε = {four_digits(account.spent)} of "
+        f"{rounded_up(account.epsilon)} at δ = {rounded_up(account.delta)}, "
+        f"{account.neighbours} neighbours, {account.protects}",
         markup=False,
     )
     if not account.entries:
@@ -88,6 +89,6 @@ def ledger(
             entry.state,
             entry.spent_at or entry.reserved_at,
             escape(entry.note),
-            figure(entry.charge.epsilon(account.delta)),
+            four_digits(entry.charge.epsilon(account.delta)),
         )
     console.print(table)

@@ -38,7 +38,7 @@ def plan(
     from dualquery.estimator.job import listed
     from dualquery.game.plan import estimate
     from dualquery.privacy.rounding import rounded_up
-    from dualquery.privacy.statement import figure, finite, weak_promises
+    from dualquery.privacy.statement import finite, four_digits, weak_promises
     from dualquery.workloads.interest import names, numbers
 
     declared = Schema.load(schema).require_resolved()
@@ -85,5 +85,5 @@ def plan(
         typer.echo(f"step     {number}, {step.share:.1%} of the budget")
     typer.echo(f"time     about {costs.seconds:.0f} s on two cores")
     typer.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
-    by_name = ", ".join(f"{name} {figure(value)}" for name, value in made.epsilon.items())
+    by_name = ", ".join(f"{name} {four_digits(value)}" for name, value in made.epsilon.items())
     typer.echo(f"epsilon  {by_name} (δ = {rounded_up(delta)}, {neighbours})")

@@ -27,7 +27,7 @@ def privacy(
     from dualquery.privacy.events import Events, record_player_temperatures
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.privacy.rounding import rounded_up
-    from dualquery.privacy.statement import PrivacyStatement, figure, finite
+    from dualquery.privacy.statement import PrivacyStatement, finite, four_digits
 
     unit = Neighbours.parse(neighbours)
     temperatures = record_player_temperatures(positive("eta", eta), rounds)
@@ -48,8 +48,12 @@ def privacy(
         table.add_column("ε if one record is replaced", justify="right")
     for name, value in statement.by_accountant.items():
         replaced = statement.replacement.get(name)
-        table.add_row(name, figure(value), *([] if replaced is None else [figure(replaced)]))
+        table.add_row(
+            name, four_digits(value), *([] if replaced is None else [four_digits(replaced)])
+        )
     console = Console()
     console.print(f"ε at δ = {rounded_up(delta)}, {unit} neighbours")
     console.print(table)
-    console.print(f"μ = {figure(statement.mu)}, ρ = {figure(statement.rho)}; pure holds at δ = 0")
+    console.print(
+        f"μ = {four_digits(statement.mu)}, ρ = {four_digits(statement.rho)}; pure holds at δ = 0"
+    )

@@ -13,7 +13,7 @@ from dualquery.domain.printing import format_query
 from dualquery.evaluation.fidelity import Fidelity, K
 from dualquery.evaluation.figures import BASELINES, Evaluation
 from dualquery.privacy.rounding import rounded_up
-from dualquery.privacy.statement import PrivacyStatement, figure
+from dualquery.privacy.statement import PrivacyStatement, four_digits
 from dualquery.release.page.charts import Axes, legend
 from dualquery.release.page.render import asset
 
@@ -67,7 +67,7 @@ def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
         warning=NOT_FOR_PUBLICATION,
         style=asset("page.css"),
         lead=f"{len(result.workload):,} queries, answers from the {escape(result.source)}, "
-        f"ε = {figure(privacy.epsilon)} at δ = {rounded_up(privacy.delta)}, "
+        f"ε = {four_digits(privacy.epsilon)} at δ = {rounded_up(privacy.delta)}, "
         f"{escape(str(privacy.neighbours))} neighbours.",
         sections="".join(
             f"<section><h2>{title}</h2>{content}</section>"

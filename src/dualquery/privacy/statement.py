@@ -142,13 +142,13 @@ class PrivacyStatement:
         """The ε by an accountant as text, or the words that it does not cover the run."""
         if accountant in self.not_covering:
             return NOT_COVERED
-        return figure(self.by_accountant[accountant])
+        return four_digits(self.by_accountant[accountant])
 
     def shown_replaced(self, accountant: str) -> str:
         """The same if a record is replaced; only for a statement for add-remove neighbours."""
         if accountant in self.not_covering:
             return NOT_COVERED
-        return figure(self.replacement[accountant])
+        return four_digits(self.replacement[accountant])
 
     @property
     def stamp(self) -> str:
@@ -159,7 +159,7 @@ class PrivacyStatement:
         """The statement as notebooks show it, a line per sentence."""
         title = f"{self.stamp} " if self.stamp else ""
         return html_table(
-            f"{title}ε = {figure(self.epsilon)} at δ = {rounded_up(self.delta)}",
+            f"{title}ε = {four_digits(self.epsilon)} at δ = {rounded_up(self.delta)}",
             ["what is promised"],
             [[line] for line in self.text().splitlines()],
         )
@@ -168,7 +168,7 @@ class PrivacyStatement:
         """The statement in plain words: the chosen accountant first, then the others."""
         lines = [] if self.private else [f"{self.stamp} (the figures below do not hold)"]
         lines.append(
-            f"ε = {figure(self.epsilon)} at δ = {self._delta_of(self.accountant)}, "
+            f"ε = {four_digits(self.epsilon)} at δ = {self._delta_of(self.accountant)}, "
             f"{self.neighbours} neighbours, {self.accountant} accountant"
         )
         others = ", ".join(
@@ -180,7 +180,7 @@ class PrivacyStatement:
         if self.neighbours is Neighbours.ADD_REMOVE:
             lines.append(
                 f"for replacing {self._one}, a different promise, the same run costs "
-                f"ε = {figure(self.replacement[self.accountant])}"
+                f"ε = {four_digits(self.replacement[self.accountant])}"
             )
         lines.extend(sentence for sentence in (self.about_delta, self.about_groups) if sentence)
         if self.public_header:
@@ -241,7 +241,7 @@ class PrivacyStatement:
             return ""
         if self.accountant == "pure":
             return "no outcome is ever more than e^ε times as likely as under a neighbour"
-        chance = figure(self.exceeds)
+        chance = four_digits(self.exceeds)
         if self.accountant in ("advanced", "per-round"):
             return (
                 "the chance that what was released is more than e^ε times as likely as under a "
@@ -251,7 +251,7 @@ class PrivacyStatement:
         if self.accountant == "gaussian":
             beside = (
                 "; it is Φ(−ε/μ + μ/2) = "
-                f"{figure(measurement_exceeds(self.mu, self.epsilon))} for the Gaussian "
+                f"{four_digits(measurement_exceeds(self.mu, self.epsilon))} for the Gaussian "
                 "measurement that the run is compared with"
             )
         return (
@@ -265,7 +265,7 @@ class PrivacyStatement:
         sizes = [size for size in self.groups if size > 1]
         if not sizes:
             return ""
-        figures = ", ".join(f"{figure(self.groups[size])} for {size}" for size in sizes)
+        figures = ", ".join(f"{four_digits(self.groups[size])} for {size}" for size in sizes)
         who = "several records of one person" if self.persons is None else "several persons"
         return f"for {who} together, at the same δ: ε = {figures}"
 
@@ -356,7 +356,7 @@ def weak_promises(epsilon: float, delta: float, rows: int, accountant: str) -> t
     found = []
     if epsilon > LARGE_EPSILON:
         found.append(
-            f"ε = {figure(epsilon)} is above {LARGE_EPSILON:g}: an outcome may be more than "
+            f"ε = {four_digits(epsilon)} is above {LARGE_EPSILON:g}: an outcome may be more than "
             f"{math.exp(LARGE_EPSILON):,.0f} times as likely because of one record"
         )
     if accountant != "pure" and delta * rows >= 1.0:
@@ -381,8 +381,8 @@ def _figures(events: Events, delta: float) -> dict[str, float]:
     return {name: pure if name == "pure" else math.inf for name in ACCOUNTANTS}
 
 
-def figure(value: float) -> str:
-    """An ε as text: four digits, rounded up, because a promise is never rounded down."""
+def four_digits(value: float) -> str:
+    """A figure as text: four digits, rounded up, because a promise is never rounded down."""
     return rounded_up(value, 4)
 
 

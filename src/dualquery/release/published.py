@@ -23,7 +23,7 @@ from dualquery.model.arranging import targets_of
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.rounding import rounded_up
-from dualquery.privacy.statement import PrivacyStatement, figure
+from dualquery.privacy.statement import PrivacyStatement, four_digits
 from dualquery.release import stamps
 from dualquery.release.asking.askable import Askable, Question
 from dualquery.release.asking.labels import answer_table
@@ -313,7 +313,7 @@ class Published(Askable):
             "Release",
             ["", ""],
             [
-                ["privacy", f"ε = {figure(self.privacy.epsilon)}, δ = "
+                ["privacy", f"ε = {four_digits(self.privacy.epsilon)}, δ = "
                 f"{rounded_up(self.privacy.delta)} {self.privacy.stamp}"],
                 ["neighbours", self.privacy.neighbours],
                 ["attributes", f"{len(self.schema):,}"],
@@ -329,7 +329,7 @@ class Published(Askable):
         stamp = f", {self.privacy.stamp}" if self.privacy.stamp else ""
         return (
             f"<Release of {len(self.workload):,} queries on {len(self.schema):,} attributes, "
-            f"ε = {figure(self.privacy.epsilon)}, δ = {rounded_up(self.privacy.delta)}{stamp}>"
+            f"ε = {four_digits(self.privacy.epsilon)}, δ = {rounded_up(self.privacy.delta)}{stamp}>"
         )
 
 

@@ -13,7 +13,7 @@ import pytest
 from dualquery.domain.schema import Schema
 from dualquery.game.plan import Player
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.statement import figure
+from dualquery.privacy.statement import four_digits
 from dualquery.release.components import joint, shares
 from dualquery.release.page import payload as payloads
 from dualquery.release.page.charts import Axes, bars, percent, ticks
@@ -79,7 +79,7 @@ def test_it_says_what_is_promised(schema: Schema) -> None:
     assert "is not δ but at most" in text
     assert "The promise for g records together" in text
     for value in release.privacy.groups.values():
-        assert figure(value) in text
+        assert four_digits(value) in text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from string import Template
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.privacy.rounding import rounded_up
-from dualquery.privacy.statement import figure
+from dualquery.privacy.statement import four_digits
 from dualquery.release.page.course import course
 from dualquery.release.page.distributions import distributions
 from dualquery.release.page.payload import payload, script_json
@@ -90,7 +90,7 @@ def _figures(release: Published) -> str:
     privacy = release.privacy
     delta = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
     entries = {
-        "privacy cost ε": figure(privacy.epsilon),
+        "privacy cost ε": four_digits(privacy.epsilon),
         "δ": delta,
         "neighbours": str(privacy.neighbours),
         "attributes": f"{len(release.schema):,}",

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from dualquery.base.stored import Json
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import decimals_up, rounded_up
-from dualquery.privacy.statement import PrivacyStatement, figure
+from dualquery.privacy.statement import PrivacyStatement, four_digits
 from dualquery.privacy.unit import Weigh
 
 ACCOUNTANTS = {
@@ -68,7 +68,7 @@ def _promise(privacy: PrivacyStatement) -> str:
         )
     chance = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
     return (
-        f"<p><strong>ε = {figure(privacy.epsilon)} at δ = {chance}</strong>, "
+        f"<p><strong>ε = {four_digits(privacy.epsilon)} at δ = {chance}</strong>, "
         f"{escape(str(privacy.neighbours))} neighbours, by the {escape(privacy.accountant)} "
         "accountant.</p>"
     )
@@ -123,7 +123,7 @@ def _unit(privacy: PrivacyStatement) -> str:
         "The promise protects whether a record is in the table at all. The number of records is "
         f"not published; scores were divided by the public number {privacy.rows:,}. For replacing "
         "the content of a record, which is another promise, the same run costs "
-        f"ε = {figure(privacy.replacement[privacy.accountant])}."
+        f"ε = {four_digits(privacy.replacement[privacy.accountant])}."
     )
 
 
@@ -141,7 +141,7 @@ def _of_persons(privacy: PrivacyStatement) -> str:
     if not replaced:
         told += (
             " For replacing a person, which is another promise, the same run costs "
-            f"ε = {figure(privacy.replacement[privacy.accountant])}."
+            f"ε = {four_digits(privacy.replacement[privacy.accountant])}."
         )
     return told
 
@@ -163,10 +163,10 @@ def _groups(privacy: PrivacyStatement) -> str:
     rows = []
     for size, value in privacy.groups.items():
         own = privacy.mu * size if symbol == "μ" else privacy.rho * size**2
-        extra = f'<td class="number">{figure(own)}</td>' if shown else ""
+        extra = f'<td class="number">{four_digits(own)}</td>' if shown else ""
         rows.append(
             f'<tr><th scope="row" class="number">{size}</th>{extra}'
-            f'<td class="number">{figure(value)}</td></tr>'
+            f'<td class="number">{four_digits(value)}</td></tr>'
         )
     head = f'<th scope="col" class="number">{rule}</th>' if shown else ""
     delta = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
@@ -213,8 +213,9 @@ def _by_accountant(privacy: PrivacyStatement) -> str:
         f'</caption><thead><tr><th scope="col">accountant</th>{heads}'
         '<th scope="col" class="number">δ</th><th scope="col">how it counts</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
-        f"<p>The run is μ-GDP for μ = {figure(privacy.mu)} and ρ-zCDP for ρ = "
-        f"{figure(privacy.rho)}. Over several releases of one table μ² adds up, and so does ρ.</p>"
+        f"<p>The run is μ-GDP for μ = {four_digits(privacy.mu)} and ρ-zCDP for ρ = "
+        f"{four_digits(privacy.rho)}. Over several releases of one table μ² adds up, and so does "
+        "ρ.</p>"
     )
 
 
