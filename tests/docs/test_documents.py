@@ -102,3 +102,14 @@ def test_every_command_is_in_the_reference() -> None:
     text = commands_page()
     assert text.count("## dualquery ") >= 10
     assert "| `--epsilon` | Privacy budget ε, above 0. | required |" in text
+
+
+def test_every_setting_stands_in_the_table_of_settings() -> None:
+    from dataclasses import fields
+
+    import dualquery as dq
+
+    page = (ROOT / "docs" / "guide" / "parameters.md").read_text(encoding="utf-8")
+    part = page.split("## All settings")[1].split("\n## ")[0]
+    listed = [line.split("`")[1] for line in part.splitlines() if line.startswith("| `")]
+    assert sorted(listed) == sorted(one.name for one in fields(dq.DualQuery))
