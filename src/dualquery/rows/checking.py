@@ -39,7 +39,7 @@ EYES_ONLY = (
 
 
 @dataclass(frozen=True)
-class Problem:
+class Finding:
     """Something that a release would refuse.
 
     Attributes:
@@ -74,7 +74,7 @@ class Check:
     """
 
     rows: int
-    problems: tuple[Problem, ...]
+    problems: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -122,7 +122,7 @@ def check(table: object, schema: Schema, *, out_of_domain: str = "refuse") -> Ch
     try:
         opened = open_table(table)
     except DualQueryError as error:
-        return Check(0, (Problem("", str(error)),))
+        return Check(0, (Finding("", str(error)),))
     if isinstance(opened, ArrowTable):
         return _check_columns(opened, schema, treatment)
     return _check_ones(opened, schema, treatment)
@@ -136,7 +136,7 @@ def _check_ones(table: Table, schema: Schema, treatment: OutOfDomain) -> Check:
         for block in table.blocks(bound, range(len(bound)), treatment):
             rows = block.rows
     except DualQueryError as error:
-        return Check(0, (Problem("", str(error)),))
+        return Check(0, (Finding("", str(error)),))
     return Check(rows, ())
 
 
@@ -144,9 +144,9 @@ def _check_columns(table: ArrowTable, schema: Schema, treatment: OutOfDomain) ->
     problems = []
     repeated = sorted({name for name in table.header if table.header.count(name) > 1})
     for name in repeated:
-        problems.append(Problem(name, f"the table has two columns named {name!r}"))
+        problems.append(Finding(name, f"the table has two columns named {name!r}"))
     for name in schema.absent(table.header):
-        problems.append(Problem(name, schema.absence(name, table.header)))
+        problems.append(Finding(name, schema.absence(name, table.header)))
     if repeated:
         return Check(0, tuple(problems))
     present = set(table.header)
@@ -154,13 +154,13 @@ def _check_columns(table: ArrowTable, schema: Schema, treatment: OutOfDomain) ->
     try:
         bound = held.resolve(table.header)
     except DualQueryError as error:
-        return Check(0, (*problems, Problem("", str(error))))
+        return Check(0, (*problems, Finding("", str(error))))
     rows, columns = _read(table, bound, treatment)
     for found in columns:
         problems.extend(found.problems())
     notes = [note for found in columns for note in found.notes()]
     if not rows:
-        problems.append(Problem("", "the table has no rows"))
+        problems.append(Finding("", "the table has no rows"))
     unused = [name for name in table.header if name not in bound.index]
     if unused:
         named = ", ".join(repr(name) for name in unused[:6])
@@ -199,16 +199,16 @@ class _Column:
         if self.attribute.is_numeric and self.attribute.type is Type.WHOLE:
             self.fractions += _fractions(cells)
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[Finding]:
         if self.unreadable:
-            return [Problem(self.attribute.name, self.unreadable)]
+            return [Finding(self.attribute.name, self.unreadable)]
         found = []
         for mark in sorted({mark for mark, _ in self.refused}, reverse=True):
             of_mark = [(key, n) for key, n in self.refused.most_common() if key[0] == mark]
             named = [key for key, _ in of_mark if key in self.texts]
             examples = tuple(self._example(key) for key in named[:MOST_EXAMPLES] if key[1])
             total = sum(n for _, n in of_mark)
-            found.append(Problem(self.attribute.name, self.texts[named[0]], total, examples))
+            found.append(Finding(self.attribute.name, self.texts[named[0]], total, examples))
         return found
 
     def _example(self, key: tuple[int, str]) -> str:

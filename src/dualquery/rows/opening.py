@@ -9,9 +9,9 @@ from dualquery.base.errors import TableError
 from dualquery.rows.arrow import CsvTable, FrameTable, ParquetTable, is_frame
 from dualquery.rows.sparse import SparseFile, SparseTable
 from dualquery.rows.streams import (
+    ArrowDataset,
+    ArrowDatasetTable,
     ArrowStream,
-    DataSet,
-    DataSetTable,
     LazyFrame,
     LazyTable,
     columns_table,
@@ -36,8 +36,8 @@ def open_table(source: object) -> Table:
         return table
     if isinstance(source, Mapping):
         return columns_table(source)
-    if isinstance(source, DataSet):
-        return DataSetTable(source)
+    if isinstance(source, ArrowDataset):
+        return ArrowDatasetTable(source)
     if isinstance(source, LazyFrame):
         return LazyTable(source)
     if isinstance(source, ArrowStream) and not is_frame(source):

@@ -125,7 +125,7 @@ class ByPerson:
 
 
 class _Waiting:
-    """Rows of one stratum, until they fill a block: small blocks are dear to count."""
+    """Rows of one stratum, until they fill a block, because small blocks take long to count."""
 
     def __init__(self) -> None:
         self.rows = 0

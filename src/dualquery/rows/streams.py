@@ -34,7 +34,7 @@ class LazyFrame(Protocol):
 
 
 @runtime_checkable
-class DataSet(Protocol):
+class ArrowDataset(Protocol):
     """A data set of Hugging Face's `datasets`, which is Arrow inside."""
 
     column_names: list[str]
@@ -60,10 +60,10 @@ class LazyTable(ArrowTable):
             yield batch if names else batch.select([])
 
 
-class DataSetTable(ArrowTable):
+class ArrowDatasetTable(ArrowTable):
     """A data set of Hugging Face's `datasets`, read in parts."""
 
-    def __init__(self, source: DataSet) -> None:
+    def __init__(self, source: ArrowDataset) -> None:
         refuse_repeated(source.column_names)
         self.source = source
         super().__init__(source.column_names)
@@ -106,7 +106,7 @@ def stream_table(source: ArrowStream) -> FrameTable:
 
 def columns_table(columns: Mapping[object, object]) -> FrameTable:
     """A table from a dictionary of columns."""
-    if any(isinstance(part, DataSet) for part in columns.values()):
+    if any(isinstance(part, ArrowDataset) for part in columns.values()):
         splits = ", ".join(repr(str(name)) for name in columns)
         raise TableError(f"the data set has the splits {splits}; pass one of them")
     refuse_repeated([str(name) for name in columns])
