@@ -18,7 +18,7 @@ PYTHON_PAGES = sorted(
     for path in (DOCS / folder).glob("*.md")
     if "```python" in path.read_text(encoding="utf-8") and path.stem != "quick-start"
 )
-SHELL_PAGES = ("guide/quick-start.md", "guide/parameters.md")
+SHELL_PAGES = ("guide/quick-start.md", "guide/parameters.md", "guide/monthly.md")
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -11,14 +12,17 @@ from hypothesis import strategies as st
 
 from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS
+from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.calibration import (
     Budget,
     calibrate,
     largest_rounds,
     largest_samples,
     largest_scale,
+    share_of_releases,
 )
-from dualquery.privacy.events import record_player_temperatures
+from dualquery.privacy.events import Events, MeasurementEvent, record_player_temperatures
+from dualquery.privacy.ledger import BudgetExceededError, Ledger
 from dualquery.privacy.neighbours import Neighbours
 
 budgets = st.builds(
@@ -176,3 +180,18 @@ def test_a_ramp_of_zeros_is_refused() -> None:
         largest_scale(Budget(1.0, 1e-6, 100), [0.0, 0.0], 3)
     with pytest.raises(ParameterError, match="expected draws"):
         largest_scale(Budget(1.0, 1e-6, 100), [0.0, 1.0], [3, 0])
+
+
+@pytest.mark.parametrize("releases", [1, 2, 12, 365])
+def test_releases_of_equal_cost_fill_a_ledger(releases: int, tmp_path: Path) -> None:
+    """As many fit as were asked for, and not one more."""
+    each = share_of_releases(1.0, 1e-6, releases)
+    scale = math.sqrt(2.0) / mu_of(each, 1e-6)
+    events = Events.of_measurements(MeasurementEvent.gaussian(scale))
+    book = Ledger.create(tmp_path / "year.ledger", epsilon=1.0, delta=1e-6)
+    for number in range(min(releases, 12)):
+        book.reserve(str(number), events, neighbours=Neighbours.REPLACE_ONE)
+    assert releases * events.mu_squared == pytest.approx(mu_of(1.0, 1e-6) ** 2, rel=1e-6)
+    if releases <= 12:
+        with pytest.raises(BudgetExceededError):
+            book.reserve("more", events, neighbours=Neighbours.REPLACE_ONE)

@@ -216,6 +216,14 @@ PublicHeader = Annotated[
         help="The table's column names are public; a pattern may name them.",
     ),
 ]
+Start = Annotated[
+    Path | None,
+    typer.Option(help="An earlier release or a public table to lean on; it costs nothing."),
+]
+Known = Annotated[
+    Path | None,
+    typer.Option(help="File of publicly known shares, lines such as: sex=Female = 0.512"),
+]
 Note = Annotated[
     str | None,
     typer.Option(

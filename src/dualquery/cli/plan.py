@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,10 +14,17 @@ from dualquery.cli import options
 
 
 def plan(
-    schema: options.SchemaFile,
-    rows: Annotated[int, typer.Option(help="Rows of the table, or the add-remove reference.")],
     epsilon: options.Epsilon,
     delta: options.Delta,
+    schema: Annotated[
+        Path | None, typer.Option(help="Schema file (TOML, or an mbi domain JSON).")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of the table, or the add-remove reference.")
+    ] = None,
+    releases: Annotated[
+        int | None, typer.Option(help="Say what each of so many releases may spend of ε and δ.")
+    ] = None,
     queries: options.Queries = None,
     k: options.K = None,
     marginals: options.Marginals = None,
@@ -33,6 +42,7 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """Show what a release would do and cost. Reads no data, only public quantities."""
+    from dualquery.base.errors import ParameterError
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
     from dualquery.estimator.job import listed
@@ -41,6 +51,13 @@ def plan(
     from dualquery.privacy.statement import finite, four_digits, weak_promises
     from dualquery.workloads.interest import names, numbers
 
+    if releases is not None:
+        epsilon = _each(releases, epsilon, delta, schema is None, as_json)
+    if schema is None or rows is None:
+        if releases is None:
+            missing = "schema" if schema is None else "rows"
+            raise ParameterError(f"--{missing} is missing; plan needs it, or --releases")
+        return
     declared = Schema.load(schema).require_resolved()
     job = DualQuery(
         epsilon=epsilon,
@@ -61,11 +78,12 @@ def plan(
         eta=eta,
     )
     outline = job.tuning.outline(declared, listed(workload))
-    made = job.tuning.plan(job.mechanism.budget(rows), declared, outline.queries, outline.shape)
+    made = job.plan(rows, declared, listed(workload))
     for line in weak_promises(epsilon, delta, rows, accountant):
         options.warn(line)
     costs = estimate(made, declared, outline.queries, outline.widest)
     figures = {
+        **({} if releases is None else {"releases": releases, "each": epsilon}),
         "rounds": made.rounds,
         "samples": made.samples,
         "eta": made.eta,
@@ -87,3 +105,21 @@ def plan(
     typer.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
     by_name = ", ".join(f"{name} {four_digits(value)}" for name, value in made.epsilon.items())
     typer.echo(f"epsilon  {by_name} (δ = {rounded_up(delta)}, {neighbours})")
+
+
+def _each(releases: int, epsilon: float, delta: float, alone: bool, as_json: bool) -> float:
+    """The ε of one of several releases; printed, unless a plan follows as JSON."""
+    from dualquery.privacy.calibration import share_of_releases
+    from dualquery.privacy.rounding import rounded_up
+
+    each = share_of_releases(epsilon, delta, releases)
+    shown = math.floor(each * 10_000) / 10_000
+    if as_json:
+        if alone:
+            typer.echo(json.dumps({"releases": releases, "each": each}))
+        return each
+    typer.echo(
+        f"each     --epsilon {shown:g} --delta {rounded_up(delta)}: {releases} releases then fit "
+        f"into a ledger of ε = {rounded_up(epsilon)} at the same δ"
+    )
+    return each

@@ -50,6 +50,8 @@ def release(
     records: options.LongRecords = None,
     ledger: options.LedgerFile = None,
     note: options.Note = None,
+    start: options.Start = None,
+    known: options.Known = None,
     seed: options.Seed = None,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
@@ -71,7 +73,7 @@ def release(
         samples=samples, eta=eta, queries=queries, k=k, oracle=oracle, certify=certify, free=free,
         marginals=None if marginals is None else numbers(marginals),
         focus=() if focus is None else names(focus), out_of_domain=out_of_domain, engine=engine,
-        scheduler=scheduler, public_header=public_header,
+        scheduler=scheduler, public_header=public_header, start=start, known=known,
     )  # fmt: skip
     if not resume:
         check_free(out, overwrite=overwrite)

@@ -79,6 +79,10 @@ class DualQuery(Estimator):
         public_header: that the header of the table is public.
         measure: whether whole marginals are measured, with exact noise, where they are
             affordable. Draws then only say which. Without it the draws say everything.
+        start: an earlier release, or a public table with all or some of the columns. The fit
+            leans on it as far as the measured tables agree with it.
+        known: publicly known shares, as a file or as lines such as `sex=Female = 0.512`; the
+            model obeys them.
     """
 
     epsilon: float
@@ -108,6 +112,8 @@ class DualQuery(Estimator):
     scheduler: str | None = None
     public_header: bool = False
     measure: bool = True
+    start: object = None
+    known: str | Path | tuple[str, ...] | None = None
 
     @property
     def mechanism(self) -> Mechanism:

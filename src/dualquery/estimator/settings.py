@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -171,6 +172,8 @@ class Tuning:
         scheduler: the address of a Dask scheduler.
         public_header: that the table's header is public, so that a pattern may read it.
         measure: whether whole marginals are measured where they are affordable.
+        start: an earlier release or a public table, which says what tables may look like.
+        known: publicly known shares, as a file or as lines such as `sex=Female = 0.512`.
     """
 
     player: str | None = None
@@ -191,6 +194,8 @@ class Tuning:
     scheduler: str | None = None
     public_header: bool = False
     measure: bool = True
+    start: object = None
+    known: str | Path | tuple[str, ...] | None = None
 
     def check(self) -> None:
         """Refuse what cannot be done, before the table is read."""
@@ -203,6 +208,8 @@ class Tuning:
             check_alpha(self.certify)
             if self.player == Player.MODEL:
                 raise ParameterError("certify speaks of records; it needs player = record")
+        if self.known is not None and not self.refit and self.player == Player.RECORD:
+            raise ParameterError("known totals are obeyed by a model; player = record needs refit")
         choice("free", self.free, Free)
         OutOfDomain.parse(self.out_of_domain)
 
@@ -292,7 +299,10 @@ class Tuning:
         measures = shape is not None and budget.accountant in COVERED
         player = self.chosen_player(schema, queries, measures)
         if shape is not None and self.may_measure(player):
-            tables = make_tables_plan(budget, shape) or make_wide_plan(budget, shape)
+            started = self.start is not None
+            tables = make_tables_plan(budget, shape, started=started) or make_wide_plan(
+                budget, shape
+            )
             if tables is not None:
                 return Plan.of_tables(tables)
         return make_plan(

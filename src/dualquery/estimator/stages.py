@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dualquery.base.checks import choice
@@ -18,6 +18,7 @@ from dualquery.domain.schema import Schema
 from dualquery.engines.engine import Engine
 from dualquery.estimator.run import Run
 from dualquery.estimator.settings import Asked, Floats, Mechanism, Tuning, run_parameters
+from dualquery.estimator.start import Start, open_start
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.loop import play as play_rounds
 from dualquery.game.model_player import ModelPlayer
@@ -28,6 +29,7 @@ from dualquery.game.tables_plan import Shape
 from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import player_of
 from dualquery.model.schedule import Schedule
+from dualquery.model.totals import Total, read_totals
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement, weak_promises
@@ -69,6 +71,8 @@ class Prepared:
         weights: how much each of them counts.
         player: who plays.
         schedule: how a model that is fitted to draws is trained.
+        start: what a public source expects of tables.
+        totals: shares that are publicly known.
     """
 
     source: Table
@@ -78,6 +82,8 @@ class Prepared:
     weights: Floats
     player: Player
     schedule: Schedule
+    start: Start | None = None
+    totals: tuple[Total, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,17 @@ def prepare(
         notice(about_untouched(untouched, len(bound)))
     player = tuning.chosen_player(bound, len(workload), mechanism.measures(workload))
     weights = tuning.weights(workload, player)
-    return Prepared(source, bound, patterns, workload, weights, player, Schedule.for_schema(bound))
+    return Prepared(
+        source,
+        bound,
+        patterns,
+        workload,
+        weights,
+        player,
+        Schedule.for_schema(bound),
+        None if tuning.start is None else open_start(tuning.start, bound),
+        () if tuning.known is None else read_totals(tuning.known, bound),
+    )
 
 
 def count(
@@ -170,7 +186,16 @@ def count(
             f"NOT PRIVATE, for your eyes only: {job.source.strata.dropped:,} rows are left out, "
             f"because their persons have more than {job.source.persons.most}"
         )
-    parameters = run_parameters(mechanism, tuning, plan, job.schedule, len(asked))
+    if job.start is not None and plan.tables is None:
+        raise ParameterError(
+            "start speaks of measured tables, and this run would measure none (too wide, too few "
+            "rows, or measure off); leave it out"
+        )
+    parameters = replace(
+        run_parameters(mechanism, tuning, plan, job.schedule, len(asked)),
+        start=None if job.start is None else job.start.name,
+        known=job.totals,
+    )
     return Ready(actions, counted, plan, parameters)
 
 
@@ -207,6 +232,7 @@ def play(
             lambda marginals: engine.tabulate(job.source, job.schema, marginals, treatment),
             player_of(job.asked, plan.tables, weights=job.weights),
             source,
+            expected=(lambda marginals: None) if job.start is None else job.start.expected,
             journal=run.journal,
             observer=lambda done, total: progress("measuring", done, total),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ Tabulator = Callable[[Marginals], npt.NDArray[np.int64]]
 """Counts all cells of some marginals over private rows. Its result never leaves this module
 without noise."""
 
+Expectation = Callable[[Marginals], npt.NDArray[np.float64] | None]
+"""The shares of all cells of some marginals by public knowledge; None without any."""
+
 
 def play_tables(
     drawer: Drawer,
@@ -28,6 +32,7 @@ def play_tables(
     player: TablesPlayer,
     source: RandomSource,
     *,
+    expected: Expectation = lambda marginals: None,
     journal: Journal | NoJournal | None = None,
     observer: Observer = lambda done, total: None,
 ) -> tuple[Known, Transcript]:
@@ -41,6 +46,7 @@ def play_tables(
         tabulate: counts cells over the private rows.
         player: fits the model and says which tables come next.
         source: where draws and noise come from.
+        expected: what a public start says of tables before they are measured.
         journal: what keeps the run if it is interrupted.
         observer: told how many steps are done, and of how many.
     """
@@ -59,9 +65,8 @@ def play_tables(
                 marginals = player.marginals(known, step)
                 scale = plan.purse.scale(step.share, len(marginals))
                 counts = tabulate(marginals)
-                released = Released.measured(
-                    measure(counts, marginals, plan.purse.noise, scale, made)
-                )
+                measured = measure(counts, marginals, plan.purse.noise, scale, made)
+                released = Released.measured(replace(measured, expected=expected(marginals)))
             journal.write_released(number, released)
         move = journal.move(number)
         if move is None:

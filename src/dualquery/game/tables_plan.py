@@ -27,8 +27,12 @@ from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
 
-FINE = 0.01
+FINE = 0.015
 """Tables are affordable if the noise of a cell is at most this share of the records."""
+
+FINE_STARTED = 0.05
+"""The same where a public start says what they may look like: noisy tables then tell how far it
+can be trusted."""
 
 NARROW = 3.0
 """Attributes with so few codes on average have triples worth measuring outright: a step from k-way
@@ -296,18 +300,20 @@ def _tally(levels: npt.NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(found[::-1].tolist(), counts[::-1].tolist(), strict=True))
 
 
-def make_tables_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
+def make_tables_plan(budget: Budget, shape: Shape, *, started: bool = False) -> TablesPlan | None:
     """The plan for a workload; None where whole tables are too noisy, or cannot serve it.
 
     Args:
         budget: what the run may cost.
         shape: of the asked queries.
+        started: whether a public start says what tables may look like.
     """
     if budget.accountant not in COVERED or shape.parities or shape.attributes > WIDEST:
         return None
     purse = Purse(budget)
     resolution = budget.rows * math.sqrt(2.0) / purse.deviation(1.0, 1)
-    steps = _steps(purse, shape, resolution)
+    fine = (FINE_STARTED if started else FINE) * budget.rows
+    steps = _steps(purse, shape, resolution, fine)
     if steps is None:
         return None
     finer = resolution >= FINER
@@ -332,9 +338,15 @@ def _components(resolution: float, codes: int) -> int:
     return components
 
 
-def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...] | None:
-    """What is measured, for which shares."""
-    fine = FINE * purse.budget.rows
+def _steps(purse: Purse, shape: Shape, resolution: float, fine: float) -> tuple[Step, ...] | None:
+    """What is measured, for which shares.
+
+    Args:
+        purse: the budget.
+        shape: of the asked queries.
+        resolution: of the whole run.
+        fine: the most noise of a cell that is still worth measuring.
+    """
     if not shape.pairs:
         return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
     if shape.pairs > MOST_SETS or purse.deviation(0.6, shape.pairs) > fine:

@@ -25,6 +25,7 @@ from dualquery.model.grouping import (
 )
 from dualquery.model.measured import Measured
 from dualquery.model.mixture import Mixture
+from dualquery.model.prior import informed
 from dualquery.model.stack import Stack
 from dualquery.model.strengths import strengths
 from dualquery.model.training import Ascent, Parameters
@@ -222,9 +223,11 @@ class TablesPlayer:
 
     def _with(self, known: Known, released: Released) -> Known:
         if released.measurement is not None:
-            return replace(
-                known, measurements=(*known.measurements, released.measurement), named=()
-            )
+            heard = replace(known, measurements=(*known.measurements, released.measurement))
+            if released.measurement.expected is not None:
+                found = informed(released.measurement, self.total(heard))
+                heard = replace(known, measurements=(*known.measurements, *found))
+            return replace(heard, named=())
         return replace(known, named=self._named(released.draws.queries))
 
     def _named(self, queries: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:

@@ -7,6 +7,7 @@ Nothing here reads data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualquery.base.checks import not_negative, positive, probability, whole
 from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import DEFAULT_ACCOUNTANT, get_accountant
+from dualquery.privacy.accountants.gaussian import epsilon_of_mu, mu_of
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
@@ -82,6 +84,20 @@ class Budget:
     def allows(self, events: Events) -> bool:
         """Whether the events fit."""
         return self.cost(events) <= self.epsilon
+
+
+def share_of_releases(epsilon: float, delta: float, releases: int) -> float:
+    """The ε that each of several releases may spend at δ, so that a ledger of (ε, δ) allows all.
+
+    μ² adds up over releases (``docs/proofs/composition.md``), so each gets 1/N of it. The result
+    is rounded down.
+    """
+    releases = whole("releases", releases)
+    total = mu_of(positive("epsilon", epsilon), probability("delta", delta))
+    each = min(epsilon_of_mu(total / math.sqrt(releases), delta), epsilon)
+    while releases * mu_of(each, delta) ** 2 > total * total:
+        each *= 1.0 - 1e-9
+    return each
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,15 @@ class Measurement:
         noise: which noise every cell has.
         scale: σ of Gaussian noise, b of Laplace noise.
         counts: the noisy counts of all cells, laid end to end.
+        expected: the share of each cell by a public start; not a number where it does not say.
+            None without a start.
     """
 
     marginals: Marginals
     noise: Noise
     scale: float
     counts: Int64
+    expected: npt.NDArray[np.float64] | None = None
 
     @property
     def variance(self) -> float:
@@ -63,6 +66,7 @@ class Measurement:
             "counts": self.counts,
             "scale": np.array(self.scale),
             "laplace": np.array(self.noise is Noise.LAPLACE),
+            **({} if self.expected is None else {"expected": self.expected}),
         }
 
     @classmethod
@@ -77,8 +81,11 @@ class Measurement:
         scale, laplace = arrays["scale"], arrays["laplace"]
         if scale.shape != () or laplace.shape != () or laplace.dtype != np.bool_:
             raise ParameterError("expected one scale and one kind of noise for all tables")
+        expected = arrays.get("expected")
+        if expected is not None and expected.shape != (marginals.cells,):
+            raise ParameterError(f"expected a share per cell, found {expected.shape}")
         noise = Noise.LAPLACE if laplace else Noise.GAUSSIAN
-        return cls(marginals, noise, float(scale), arrays["counts"])
+        return cls(marginals, noise, float(scale), arrays["counts"], expected)
 
 
 def batch_event(

@@ -14,6 +14,7 @@ from dualquery.domain.free import Free
 from dualquery.game.plan import Player
 from dualquery.game.tables_plan import TablesPlan
 from dualquery.model.schedule import Schedule
+from dualquery.model.totals import Total
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.unit import Persons
@@ -35,6 +36,8 @@ class RunParameters:
         training: how a model that is fitted to draws is trained.
         tables: the plan of the measured tables; None if the draws said everything.
         seed: of a run that can be repeated, and is therefore NOT PRIVATE.
+        start: the public source that says what tables may look like; None without one.
+        known: publicly known shares that the model obeys.
     """
 
     player: Player
@@ -48,6 +51,8 @@ class RunParameters:
     training: Schedule
     tables: TablesPlan | None = None
     seed: int | None = None
+    start: str | None = None
+    known: tuple[Total, ...] = ()
 
     @property
     def table_size(self) -> int:
@@ -88,6 +93,8 @@ class RunParameters:
             "training": asdict(self.training),
             "tables": None if self.tables is None else self.tables.to_dict(),
             "seed": self.seed,
+            "start": self.start,
+            "known": [asdict(total) for total in self.known],
             "unit": None if self.budget.persons is None else self.budget.persons.to_dict(),
         }
 
@@ -115,6 +122,11 @@ class RunParameters:
             Schedule(**content["training"]),
             _tables(budget, content.get("tables")),  # not in the first releases
             None if content["seed"] is None else whole("seed", content["seed"], least=0),
+            content.get("start"),
+            tuple(
+                Total(str(t["text"]), int(t["attribute"]), tuple(t["codes"]), float(t["share"]))
+                for t in content.get("known", ())
+            ),
         )
 
 

@@ -36,6 +36,9 @@ PARAMETERS = {
     "training": "how a model is fitted to draws",
     "tables": "the marginals that were measured, and how models were fitted to them",
     "seed": "set only in experiments, which are not private",
+    "start": "public input: what it expects of tables was weighed against the measurements",
+    "known": "public input: shares that the model obeys",
+    "unit": "whose records are protected together",
 }
 
 
@@ -226,7 +229,8 @@ def parameter_table(parameters: Json) -> str:
         f"<td>{escape(_shown(value, str(name)))}</td>"
         f'<td class="muted">{escape(PARAMETERS.get(str(name), ""))}</td></tr>'
         for name, value in parameters.items()
-        if value is not None or name == "seed"  # a parameter that does not apply is left out
+        # a parameter that does not apply is left out
+        if (value is not None and value != []) or name == "seed"
     )
     return (
         '<table class="plain"><thead><tr><th scope="col">name</th><th scope="col">value</th>'
@@ -241,6 +245,8 @@ def _shown(value: object, name: str = "") -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if name == "known" and isinstance(value, list):
+        return "; ".join(str(total["text"]) for total in value)
     if isinstance(value, list):
         return "; ".join(_shown(each) for each in value)
     if isinstance(value, dict):

@@ -1,0 +1,110 @@
+"""A public start: a good one is leaned on, a poor one is not, and one that knows little says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dualquery as dq
+from dualquery.estimator.start import open_start
+from dualquery.model.prior import informed
+from dualquery.privacy.events import Noise
+from dualquery.privacy.measuring import Measurement
+from dualquery.workloads.marginals import Groups, Marginals
+
+SCHEMA = dq.Schema(
+    tuple(dq.Attribute.categorical(name, ["0", "1", "2", "3", "4"]) for name in "abcdef")
+)
+PAIRS = Marginals(
+    Groups.single(SCHEMA), np.array([[i, j] for i in range(6) for j in range(i)], dtype=np.int32)
+)
+TOTAL, SIGMA = 10_000, 60.0
+
+
+def population(rows: int, seed: int) -> pd.DataFrame:
+    """Every column follows the first, with some noise of its own."""
+    random = np.random.default_rng(seed)
+    first = random.binomial(4, 0.3, rows)
+    other = lambda: np.where(random.random(rows) < 0.6, first, random.integers(0, 5, rows))  # noqa: E731
+    return pd.DataFrame({n: first if n == "a" else other() for n in "abcdef"}).astype(str)
+
+
+def measured(expected: np.ndarray | None, seed: int = 3) -> tuple[Measurement, np.ndarray]:
+    truth = TOTAL * open_start(population(TOTAL, 1), SCHEMA).expected(PAIRS)
+    noise = SIGMA * np.random.default_rng(seed).standard_normal(len(truth))
+    counts = np.rint(truth + noise).astype(np.int64)
+    return Measurement(PAIRS, Noise.GAUSSIAN, SIGMA, counts, expected), truth
+
+
+def error(found: tuple[Measurement, ...], truth: np.ndarray) -> float:
+    """Of all cells, whichever order the parts have."""
+    squares = 0.0
+    for part in found:
+        for attributes, begin, end in zip(
+            part.marginals.attributes, part.marginals.start[:-1], part.marginals.start[1:],
+            strict=True,
+        ):  # fmt: skip
+            t = int(np.flatnonzero((PAIRS.attributes == attributes).all(axis=1))[0])
+            away = part.counts[begin:end] - truth[PAIRS.start[t] : PAIRS.start[t + 1]]
+            squares += float(away @ away)
+    return (squares / len(truth)) ** 0.5
+
+
+def test_a_good_start_takes_most_of_the_noise_away() -> None:
+    start = open_start(population(TOTAL, 2), SCHEMA)
+    one, truth = measured(start.expected(PAIRS))
+    found = informed(one, TOTAL)
+    assert error((one,), truth) == pytest.approx(SIGMA, rel=0.1)
+    assert error(found, truth) < 0.45 * SIGMA
+    # What it claims to be left of the noise is about what is left.
+    claimed = np.mean(np.concatenate([np.full(len(p.counts), p.variance) for p in found])) ** 0.5
+    assert 0.6 < error(found, truth) / claimed < 1.7
+
+
+def test_a_poor_start_does_no_harm() -> None:
+    public = population(TOTAL, 2)
+    random = np.random.default_rng(5)
+    shuffled = public.apply(lambda column: random.permutation(column.to_numpy()))
+    one, truth = measured(open_start(shuffled, SCHEMA).expected(PAIRS))
+    assert error(informed(one, TOTAL), truth) < 1.03 * error((one,), truth)
+
+
+def test_a_start_that_knows_some_columns_leaves_the_others_alone() -> None:
+    start = open_start(population(TOTAL, 2)[["a", "b", "c"]], SCHEMA)
+    assert start.covered.tolist() == [True, True, True, False, False, False]
+    expected = start.expected(PAIRS)
+    assert expected is not None
+    known = np.isin(PAIRS.attributes, [0, 1, 2]).all(axis=1)
+    assert np.isfinite(expected).tolist() == np.repeat(known, 25).tolist()
+    one, _ = measured(expected)
+    untouched = [p for p in informed(one, TOTAL) if p.scale == pytest.approx(SIGMA, rel=0.01)]
+    cells = sum(len(p.counts) for p in untouched)
+    assert cells >= 25 * (~known).sum()
+
+
+def test_an_earlier_release_expects_what_its_model_answers() -> None:
+    job = dq.DualQuery(2.0, 1e-6, seed=1, queries=200, errors=False)
+    release = job.fit(population(3000, 4), schema=SCHEMA)
+    found = open_start(release, SCHEMA).expected(PAIRS)
+    assert release.model is not None
+    assert found == pytest.approx(release.model.answers(PAIRS.queries(SCHEMA)), abs=1e-12)
+    # It is written beside what was measured, and a fit from the directory's arrays is the same.
+    again = job.__class__(2.0, 1e-6, seed=2, queries=200, errors=False, start=release).fit(
+        population(3000, 6), schema=SCHEMA
+    )
+    assert again.parameters.start is not None
+    assert again.parameters.start.startswith("an earlier release, 6 of 6 columns")
+    assert all(m.expected is not None for m in again.transcript.measurements)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (pd.DataFrame({"z": ["1"]}), "none of the columns of the schema"),
+        ("no/such/table.csv", "no such table"),
+    ],
+)
+def test_a_start_that_cannot_be_one_is_refused(start: object, message: str) -> None:
+    with pytest.raises(dq.DualQueryError, match=message):
+        open_start(start, SCHEMA)
