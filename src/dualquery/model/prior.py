@@ -53,7 +53,8 @@ def informed(measurement: Measurement, total: float) -> tuple[Measurement, ...]:
     noise = measurement.variance
     off = np.where(covered, measurement.counts - expected, 0.0)
     spread = np.zeros(len(cells))
-    spread[known] = _spread(np.bincount(table, off**2)[known], noise, cells[known], total)
+    squares: Floats = np.bincount(table, off**2).astype(np.float64)
+    spread[known] = _spread(squares[known], noise, cells[known], total)
     spread = spread[table] * expected
     kept = np.where(covered, spread / (spread + noise), 1.0)
     moved = np.where(covered, expected + kept * off, measurement.counts)
@@ -81,7 +82,8 @@ def _spread(squares: Floats, noise: float, cells: npt.NDArray[np.int64], total: 
     together = excess.sum() + DOUBT * noise * math.sqrt(2.0 * cells.sum())
     common = max(together, 0.0) / (len(cells) * total)
     own = excess - common * total
-    return common + np.where(own > blurred, own, 0.0) / total
+    spread: Floats = common + np.where(own > blurred, own, 0.0) / total
+    return spread
 
 
 def _part(
