@@ -134,3 +134,21 @@ def test_a_ledger_counts_one_unit(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         job(**changes).fit(visits(50), schema=SCHEMA)
+
+
+def test_pairs_of_persons_hide_who_has_none() -> None:
+    from dualquery.rows.long import LongTable
+
+    random = np.random.default_rng(2)
+    pairs = pd.DataFrame(
+        {"visit": random.integers(0, 900, 3000), "item": random.integers(0, 3, 3000)}
+    )
+    pairs["patient"] = pairs.visit // 3
+    schema = dq.Schema(tuple(dq.Attribute.binary(f"item_{i}") for i in range(3)))
+    table = LongTable(pairs, "visit", "item", prefix="item_")
+    with pytest.raises(ParameterError, match="pairs do not show persons without items"):
+        job(weigh="person").fit(table, schema=schema)
+    settings = {"neighbours": "add-remove", "rows": 300, "errors": False, "queries": 6}
+    release = job(weigh="person", **settings).fit(table, schema=schema)
+    has = pairs.drop_duplicates(["visit", "item"]).groupby("item").visit.nunique() / 900
+    assert release.answer("item_0=1") == pytest.approx(has[0], abs=0.08)

@@ -127,7 +127,7 @@ def prepare(
     patterns = _public_patterns(schema, tuning)
     source = open_table(table)
     if mechanism.persons is not None:
-        source = _by_person(source, mechanism.persons, tuning)
+        source = _by_person(source, mechanism.persons, mechanism, tuning)
     else:
         _check_size(source, mechanism)
     bound = source.bind(schema)
@@ -318,7 +318,7 @@ def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
     return schema.patterns
 
 
-def _by_person(table: Table, persons: Persons, tuning: Tuning) -> Table:
+def _by_person(table: Table, persons: Persons, mechanism: Mechanism, tuning: Tuning) -> Table:
     """The table as rows of persons; refuses what cannot be counted so."""
     if tuning.engine != "local":
         raise ParameterError(
@@ -328,6 +328,11 @@ def _by_person(table: Table, persons: Persons, tuning: Tuning) -> Table:
     if getattr(table, "declared_rows", None) is not None:
         raise ParameterError(
             "records declares rows that belong to no person: leave it out, or leave out unit"
+        )
+    if hasattr(table, "declared_rows") and mechanism.protected.size_is_public:
+        raise ParameterError(
+            "pairs do not show persons without items, so the number of persons that occur is not "
+            "public: use add-remove neighbours, or weigh = record"
         )
     return ByPerson(table, persons)
 
