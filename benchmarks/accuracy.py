@@ -114,7 +114,7 @@ def measured(
 ) -> Rows:
     """Means over seeded runs; the truth is counted once."""
     truth = true_answers(table, workload)
-    narrow = {k: random_marginals(schema, k, 2000, seed=9) for k in (1, 2)} | {3: workload}
+    narrow = {k: _narrow(workload, k) for k in (1, 2)} | {3: workload}
     truths = {k: truth if k == 3 else true_answers(table, part) for k, part in narrow.items()}
     cubes = _cubes(workload) if len(schema) <= 200 else None
     cells = None if cubes is None else true_answers(table, cubes.queries(schema))
@@ -150,6 +150,18 @@ def measured(
             **{key: float(np.mean(values)) for key, values in found.items()},
         }
     ]
+
+
+def _narrow(workload: Workload, k: int) -> Workload:
+    """Random k-way queries; where attributes are not asked about, the first terms of asked ones."""
+    schema = workload.schema
+    named = np.unique(workload.literals.attribute[workload.terms >> 1])
+    if len(named) == len(schema):
+        return random_marginals(schema, k, 2000, seed=9)
+    chosen = np.random.default_rng(9).choice(len(workload), 2000, replace=False)
+    terms = workload.terms[workload.start[np.sort(chosen)][:, None] + np.arange(k)]
+    part = Workload.conjunctions(schema, workload.literals, terms)
+    return part.take(np.arange(len(part)))
 
 
 def _cubes(workload: Workload) -> Marginals | None:
@@ -190,6 +202,8 @@ PARTS: dict[str, Callable[[], Rows]] = {
     "mixed-narrow": partial(mixed, marginals=True),
     "biased-200": partial(biased, 200),
     "biased": partial(biased, 1000),
+    "biased-64000": partial(biased, 64_000),
+    "biased-512000": partial(biased, 512_000),
     "ratings": ratings,
 }
 

@@ -17,6 +17,7 @@ from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
 from dualquery.game.tables_plan import Kind, TablesPlan
 from dualquery.model.schedule import extent
+from dualquery.model.signs import DENSE
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.calibration import (
     MOST_ROUNDS,
@@ -318,12 +319,33 @@ def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> Estimate:
     round_seconds = queries * 1.2e-8 + plan.samples * 2e-5
     memory = literals * words * 8 + queries * (4 * k + 8 + 1 + 8 + 8 + 8 + 4) + 2**28
     seconds = counting + packing + plan.rounds * round_seconds + 2.0
-    if plan.tables is not None:
+    if plan.tables is not None and plan.tables.wide:
+        more = _wide_costs(plan.tables, int(schema.sizes.sum()))
+        seconds, memory = seconds + more.seconds, memory + more.memory_bytes
+    elif plan.tables is not None:
         seconds += _fitting_seconds(plan.tables, int(schema.sizes.sum()))
         memory += int(schema.sizes.sum()) ** 2 * 16 + rows * len(schema) * 2
     elif plan.player is Player.MODEL:
         seconds += plan.rounds * 25 * queries * (2.5e-8 + 4e-10 * plan.rounds)
         memory += queries * 4 * (plan.rounds + 4)
+    return Estimate(seconds, int(memory))
+
+
+def _wide_costs(tables: TablesPlan, codes: int) -> Estimate:
+    """What the tables of a wide plan take, if they turn out to need mixtures.
+
+    A product of independent attributes, which the tables may call for instead, takes a few seconds.
+    """
+    used = sum(step.tables for step in tables.steps if step.kind is Kind.ONE_WAY)
+    pairs = sum(step.tables for step in tables.steps if step.kind is Kind.PAIRS)
+    cells = pairs * max(1.0, codes / max(1, used)) ** 2 if used else 0.0
+    steps = (tables.first_steps + tables.last_steps) * tables.members
+    steps += tables.rounds * tables.round_steps * tables.round_members
+    # Many pairs are fitted as a matrix, few one by one.
+    dense = pairs >= 0.5 * DENSE * used**2
+    per_step = (4.0 * used**2 / 1e10 if dense else 15.0 * pairs / 1.5e9) * tables.components
+    seconds = cells * 2e-6 + codes * 4e-5 + (steps + REHEARSALS * tables.last_steps) / 2 * per_step
+    memory = 250.0 * pairs + 16.0 * used**2 * dense + 100.0 * codes * tables.components
     return Estimate(seconds, int(memory))
 
 

@@ -23,6 +23,7 @@ from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release import older, stamps
+from dualquery.release.arrays import write_arrays
 from dualquery.release.certificate import Certificate
 from dualquery.release.frames import records_table, write_table
 from dualquery.release.parameters import RunParameters
@@ -182,30 +183,31 @@ def digest_of(path: Path) -> str | None:
 def _write_files(release: Published, folder: Path) -> None:
     actions, queries = release.actions, release.actions.queries
     stamp = stamps.arrays(release.privacy.stamp)
-    np.savez_compressed(
+    write_arrays(
         folder / "workload.npz",
-        attribute=queries.literals.attribute,
-        literal_start=queries.literals.start,
-        codes=queries.literals.codes,
-        start=queries.start,
-        terms=queries.terms,
-        is_parity=queries.is_parity,
-        asked=np.array(actions.asked),
-        offsets=actions.log_prior,
-        allow_pickle=False,
-        **stamp,
+        {
+            "attribute": queries.literals.attribute,
+            "literal_start": queries.literals.start,
+            "codes": queries.literals.codes,
+            "start": queries.start,
+            "terms": queries.terms,
+            "is_parity": queries.is_parity,
+            "asked": np.array(actions.asked),
+            "offsets": actions.log_prior,
+            **stamp,
+        },
     )
-    arrays = release.transcript.to_arrays()
-    np.savez_compressed(folder / "transcript.npz", allow_pickle=False, **arrays, **stamp)
+    write_arrays(folder / "transcript.npz", {**release.transcript.to_arrays(), **stamp})
     if release.model is not None:
         scale = np.empty((0, 0)) if release.errors is None else release.errors.scale
-        np.savez_compressed(
+        write_arrays(
             folder / "model.npz",
-            weights=release.model.weights,
-            tables=release.model.tables,
-            error_scale=scale,
-            allow_pickle=False,
-            **stamp,
+            {
+                "weights": release.model.weights,
+                "tables": release.model.tables,
+                "error_scale": scale,
+                **stamp,
+            },
         )
     records = release.transcript.records
     if records is None:

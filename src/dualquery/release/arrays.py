@@ -1,0 +1,29 @@
+"""Arrays in a file, compressed where that pays.
+
+Fitted numbers hold noise in most of their bits. To compress them takes minutes where they are
+many, and saves a twentieth.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+LARGE = 1 << 20
+"""Bytes from which arrays of floating-point numbers are stored as they are."""
+
+
+def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write an `.npz` file that `numpy.load` reads; the same arrays make the same bytes."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            plain = array.dtype.kind == "f" and array.nbytes >= LARGE
+            entry.compress_type = zipfile.ZIP_STORED if plain else zipfile.ZIP_DEFLATED
+            with archive.open(entry, "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
