@@ -17,6 +17,7 @@ from dualquery.base.errors import SchemaError
 from dualquery.base.ragged import offsets
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
+from dualquery.domain.answers import Answer
 from dualquery.domain.hierarchy import Hierarchy
 from dualquery.domain.types import (
     Key,
@@ -59,6 +60,7 @@ class Attribute:
             seconds since midnight; their values are text.
         missing_words: cells that stand for a missing one, such as "NA" or "-9", as text.
         group: a declared hierarchy of the values, used where single values are too rare.
+        answer: which answer this is, of a column that may have several in a cell.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Attribute:
     type: Type = Type.TEXT
     missing_words: tuple[str, ...] = ()
     group: Hierarchy | None = None
+    answer: Answer | None = None
 
     @classmethod
     def categorical(
@@ -214,6 +217,35 @@ class Attribute:
                 f"({self.describe()})"
             )
         return replace(self, default=code)
+
+    @classmethod
+    def answers(cls, name: str, values: Sequence[str], *, separator: str = ";") -> tuple[Self, ...]:
+        """Declare a column with several answers in a cell: one 0/1 attribute per answer.
+
+        Args:
+            name: the column's name; the attribute of the answer en is NAME:en.
+            values: the answers that can be given.
+            separator: what stands between them.
+        """
+        if not isinstance(separator, str) or not separator.strip():
+            raise SchemaError(
+                f"attribute {name!r}: separator = {separator!r}; expected a sign such as ;"
+            )
+        texts = cls.categorical(name, values, type=Type.TEXT).values
+        every = tuple(str(value) for value in texts)
+        for value in every:
+            if not value or value != value.strip() or separator in value:
+                raise SchemaError(
+                    f"attribute {name!r}: value {value!r} cannot be one of several answers; "
+                    f"expected text without {separator!r} and without spaces around it"
+                )
+        parts = (Answer(name, value, every, separator) for value in every)
+        return tuple(replace(cls.binary(part.name), answer=part) for part in parts)
+
+    @property
+    def column(self) -> str:
+        """The column of the table that holds its cells."""
+        return self.name if self.answer is None else self.answer.column
 
     @property
     def is_numeric(self) -> bool:

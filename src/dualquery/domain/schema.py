@@ -28,6 +28,7 @@ from dualquery.domain.documents import read_document, write_document
 from dualquery.domain.orders import read_order
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
+from dualquery.domain.types import Type
 
 FEWEST_LISTED = 50
 """If at least this many plain 0/1 columns end a schema, only their names are listed."""
@@ -64,6 +65,11 @@ class Schema(Attributes):
     def constraints(self) -> Constraints | None:
         """The combinations of values that no record may have; None if nothing is forbidden."""
         return Constraints.parse(self.rules, self) if self.rules else None
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table: several attributes may be answers of one column."""
+        return tuple(dict.fromkeys(attribute.column for attribute in self.attributes))
 
     @cached_property
     def orders(self) -> tuple[tuple[int, ...], ...]:
@@ -133,11 +139,12 @@ class Schema(Attributes):
     def absent(self, header: Iterable[str]) -> list[str]:
         """The declared columns that a table with this header does not have."""
         present = set(header)
-        return [name for name in self.names if name not in present]
+        return [name for name in self.columns if name not in present]
 
     def absence(self, name: str, header: Iterable[str]) -> str:
         """What is said about a declared column that a table does not have."""
-        hint = did_you_mean(name, [one for one in header if one not in self.index])
+        declared = set(self.columns)
+        hint = did_you_mean(name, [one for one in header if one not in declared])
         return f"the table has no column {name!r}, which the schema declares{hint}"
 
     def reviewed(self) -> Schema:
@@ -190,11 +197,14 @@ class Schema(Attributes):
         draft = content.get("draft", False)
         if not isinstance(draft, bool):
             raise SchemaError(f"draft = {draft!r}; expected true or false")
-        attributes = []
+        attributes: list[Attribute] = []
         for name, entry in content.get("attributes", {}).items():
             if not isinstance(entry, Mapping):
                 raise SchemaError(f"attribute {name!r}: expected a table, found {entry!r}")
-            attributes.append(Attribute.from_dict(name, entry))
+            if "separator" in entry:
+                attributes.extend(_answers(name, entry))
+            else:
+                attributes.append(Attribute.from_dict(name, entry))
         names, patterns = _binary_columns(content.get("binary_columns", {}))
         attributes.extend(Attribute.binary(name) for name in names)
         rules = content.get("constraints", [])
@@ -214,7 +224,7 @@ class Schema(Attributes):
         named, binaries = self._listed()
         content: Json = {"draft": True} if self.draft else {}
         if named:
-            content["attributes"] = {a.name: a.to_dict() for a in named}
+            content["attributes"] = {a.column: _entry(a) for a in named}
         columns: Json = {}
         if binaries:
             names = [attribute.name for attribute in binaries]
@@ -234,7 +244,7 @@ class Schema(Attributes):
     def _listed(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
         """The attributes that are written out, and the plain 0/1 columns after them."""
         end = len(self.attributes)
-        while end and self.attributes[end - 1].is_binary and not self.attributes[end - 1].default:
+        while end and _is_plain(self.attributes[end - 1]):
             end -= 1
         if len(self.attributes) - end < FEWEST_LISTED:  # few enough to be read one by one
             end = len(self.attributes)
@@ -248,6 +258,35 @@ class Schema(Attributes):
     def save(self, path: str | Path, header: Iterable[str] = ()) -> None:
         """Write the schema as TOML, with `header` as comment lines at the top."""
         write_document(self.to_dict(), Path(path), header)
+
+
+def _is_plain(attribute: Attribute) -> bool:
+    """Whether its name says everything about a 0/1 column."""
+    return (
+        attribute.is_binary
+        and attribute.type is Type.WHOLE
+        and not attribute.default
+        and attribute.answer is None
+    )
+
+
+def _entry(attribute: Attribute) -> Json:
+    """The attribute as it stands in a schema file; one with several answers, whole."""
+    answer = attribute.answer
+    if answer is None:
+        return attribute.to_dict()
+    return {"values": list(answer.values), "separator": answer.separator}
+
+
+def _answers(name: str, entry: Document) -> tuple[Attribute, ...]:
+    unknown = set(entry) - {"values", "separator"}
+    if unknown or not isinstance(entry.get("values"), list | tuple):
+        found = f"unknown key {min(unknown)!r}" if unknown else "no list of values"
+        raise SchemaError(
+            f"attribute {name!r}: {found}; a column with a separator has values and separator only "
+            "(a cell without any answer is a missing one)"
+        )
+    return Attribute.answers(name, entry["values"], separator=entry["separator"])
 
 
 def _run_at_the_end(names: Sequence[str]) -> int:

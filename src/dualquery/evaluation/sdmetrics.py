@@ -75,7 +75,7 @@ def _real(table: Table, schema: Schema, treatment: OutOfDomain) -> pa.Table:
     parts = []
     for block in table.blocks(schema, every, treatment):
         if isinstance(block, ArrowBlock):
-            parts.append(block.table.select(list(schema.names)))
+            parts.append(block.table.select(list(schema.columns)))
         elif isinstance(block, DenseBlock):
             columns = [decode_column(block.codes(a), schema.attributes[a]) for a in every]
             parts.append(pa.Table.from_arrays(columns, names=list(schema.names)))

@@ -17,6 +17,7 @@ import pyarrow as pa
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
 from dualquery.base.stored import Array
+from dualquery.domain.answers import together
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.orders import extents, ordered_cells
 from dualquery.domain.schema import Schema
@@ -66,7 +67,33 @@ def decode(
     ]
     for places in schema.orders:
         _put_in_order(arrays, codes, places, schema, generator, within, independent)
-    return pa.Table.from_arrays(arrays, names=list(schema.names))
+    if len(schema.columns) < len(schema):
+        arrays = _joined_answers(arrays, codes, schema)
+    return pa.Table.from_arrays(arrays, names=list(schema.columns))
+
+
+def _joined_answers(
+    arrays: Sequence[pa.Array], codes: CodeMatrix, schema: Schema
+) -> list[pa.Array]:
+    """One array per column: the answers of a column in one cell, missing if there are none."""
+    columns: dict[str, list[int]] = {}
+    for position, attribute in enumerate(schema.attributes):
+        columns.setdefault(attribute.column, []).append(position)
+    joined = []
+    for positions in columns.values():
+        answer = schema.attributes[positions[0]].answer
+        if answer is None:
+            joined.append(arrays[positions[0]])
+            continue
+        sets, place = np.unique(codes[:, positions], axis=0, return_inverse=True)
+        cells = [
+            together(
+                [v for v, given in zip(answer.values, one, strict=True) if given], answer.separator
+            )
+            for one in sets
+        ]
+        joined.append(pa.array(cells, pa.string()).take(pa.array(place.reshape(-1))))
+    return joined
 
 
 def _spread(attribute: Attribute, within: Callable[[str], Within] | None) -> Within | None:
@@ -279,7 +306,7 @@ class FrameStyle:
         frame: Frame = nw.from_arrow(table, backend=backend)
         for name in table.column_names:
             kind = self.types.get(name)
-            if kind is nw.Enum:
+            if kind is nw.Enum and name in schema.index:
                 kind = nw.Enum([str(value) for value in schema[name].values])
             with suppress(Exception):  # if the type cannot hold the cells, they stay as they are
                 frame = frame if kind is None else frame.with_columns(nw.col(name).cast(kind))
@@ -307,7 +334,7 @@ def _pandas(table: pa.Table, schema: Schema) -> Frame:
     import pandas as pd
 
     holding = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-    holed = [n for n in table.column_names if schema[n].missing and table.field(n).type in holding]
+    holed = [n for n in table.column_names if table.field(n).type in holding and schema[n].missing]
     frame = table.to_pandas(date_as_object=False)  # dates as pandas holds them, at midnight
     for name in holed:
         frame[name] = pd.array(table.column(name).to_pylist(), holding[table.field(name).type])
@@ -320,7 +347,7 @@ def _pandas_like(table: pa.Table, schema: Schema, types: Kinds) -> Frame:
 
     frame = table.to_pandas()
     for name, kind in types.items():
-        if name not in frame.columns:
+        if name not in frame.columns or name not in schema.index:
             continue
         if isinstance(kind, pd.CategoricalDtype):
             kind = pd.CategoricalDtype(_cells(schema[name], frame[name]), kind.ordered)

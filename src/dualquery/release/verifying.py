@@ -180,7 +180,7 @@ def check_records(path: Path, rows: int, schema: Schema) -> None:
     """
     from pyarrow import parquet
 
-    names = ["codes"] if len(schema) > WIDEST else list(schema.names)
+    names = ["codes"] if len(schema) > WIDEST else list(schema.columns)
     with path.open("rb") as stream:
         stream.seek(-min(8, path.stat().st_size), os.SEEK_END)
         length = int.from_bytes(stream.read(4), "little")

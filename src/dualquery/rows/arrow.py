@@ -31,7 +31,7 @@ class ArrowTable:
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
     ) -> Iterator[ArrowBlock]:
-        names = [schema.names[a] for a in attributes]
+        names = list(dict.fromkeys(schema.attributes[a].column for a in attributes))
         for block in _regroup(self.batches(names), batch_rows(len(names))):
             yield ArrowBlock(block, schema, out_of_domain)
 

@@ -150,7 +150,7 @@ def _check_columns(table: ArrowTable, schema: Schema, treatment: OutOfDomain) ->
     if repeated:
         return Check(0, tuple(problems))
     present = set(table.header)
-    held = Schema(tuple(a for a in schema.attributes if a.name in present), schema.patterns)
+    held = Schema(tuple(a for a in schema.attributes if a.column in present), schema.patterns)
     try:
         bound = held.resolve(table.header)
     except DualQueryError as error:
@@ -161,7 +161,8 @@ def _check_columns(table: ArrowTable, schema: Schema, treatment: OutOfDomain) ->
     notes = [note for found in columns for note in found.notes()]
     if not rows:
         problems.append(Finding("", "the table has no rows"))
-    unused = [name for name in table.header if name not in bound.index]
+    declared = set(bound.columns)
+    unused = [name for name in table.header if name not in declared]
     if unused:
         named = ", ".join(repr(name) for name in unused[:6])
         more = f" and {len(unused) - 6} more" if len(unused) > 6 else ""
@@ -201,14 +202,14 @@ class _Column:
 
     def problems(self) -> list[Finding]:
         if self.unreadable:
-            return [Finding(self.attribute.name, self.unreadable)]
+            return [Finding(self.attribute.column, self.unreadable)]
         found = []
         for mark in sorted({mark for mark, _ in self.refused}, reverse=True):
             of_mark = [(key, n) for key, n in self.refused.most_common() if key[0] == mark]
             named = [key for key, _ in of_mark if key in self.texts]
             examples = tuple(self._example(key) for key in named[:MOST_EXAMPLES] if key[1])
             total = sum(n for _, n in of_mark)
-            found.append(Finding(self.attribute.name, self.texts[named[0]], total, examples))
+            found.append(Finding(self.attribute.column, self.texts[named[0]], total, examples))
         return found
 
     def _example(self, key: tuple[int, str]) -> str:
@@ -236,12 +237,13 @@ def _fractions(cells: pa.ChunkedArray) -> int:
 
 
 def _read(table: ArrowTable, bound: Schema, treatment: OutOfDomain) -> tuple[int, list[_Column]]:
-    columns = [_Column(attribute) for attribute in bound.attributes]
+    # All answers of a column are judged with the first one.
+    columns = [_Column(a) for a in bound.attributes if a.answer is None or a.answer.is_first]
     rows = 0
     for block in table.blocks(bound, range(len(bound)), treatment):
         rows += block.rows
         for found in columns:
-            found.read(block.table.column(found.attribute.name), treatment)
+            found.read(block.table.column(found.attribute.column), treatment)
     return rows, columns
 
 
@@ -258,7 +260,7 @@ def _broken_rules(table: ArrowTable, schema: Schema, treatment: OutOfDomain) -> 
         usable = np.ones(block.rows, dtype=bool)
         for attribute in rules.attributes:
             declared = schema.attributes[attribute]
-            found = judge_column(block.table.column(declared.name), declared, treatment).codes
+            found = judge_column(block.table.column(declared.column), declared, treatment).codes
             usable &= found >= 0
             codes[:, attribute] = np.maximum(found, 0)
         broken += (rules.broken(codes) & usable[:, None]).sum(axis=0)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from dualquery.base.checks import whole
 from dualquery.base.errors import ParameterError, TableError
 from dualquery.base.similar import brief, did_you_mean
+from dualquery.domain.answers import split
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import Type, spelled
@@ -33,6 +34,9 @@ FEWEST_REPEATS = 5.0
 
 FEWEST_ROWS = 20
 """In a table with fewer rows than this, every column may have different cells by chance."""
+
+SEVERAL = 0.1
+"""If at least this share of the cells has a separator, they may hold several answers."""
 
 COLUMNS_AT_ONCE = 512
 """How many columns are read in one pass over the table."""
@@ -133,6 +137,11 @@ def draft(
     left_out: dict[str, str] = {}
     review: dict[str, str] = {}
     for profile in _profiles(table, names):
+        separator, answers = _answers(profile)
+        if answers:
+            made.extend(Attribute.answers(profile.name, answers, separator=separator))
+            review[profile.name] = f"cells hold several answers with {separator!r} between them"
+            continue
         reason = _reason_to_leave_out(profile)
         if reason:
             left_out[profile.name] = reason
@@ -207,6 +216,20 @@ def _reason_to_leave_out(profile: Profile) -> str:
     return ""
 
 
+def _answers(profile: Profile) -> tuple[str, list[str]]:
+    """What stands between several answers of a cell, and all answers; none if it is not so."""
+    if profile.problem or profile.categories or profile.kind is not Type.TEXT:
+        return "", []
+    for separator in (";", "|"):
+        held = sum(n for cell, n in profile.cells.items() if separator in str(cell))
+        if held < SEVERAL * profile.present:
+            continue
+        parts = {part for cell in profile.cells for part in split(cell, separator)}
+        if len(parts) <= MOST_VALUES and len(parts) < profile.different:
+            return separator, sorted(parts)
+    return "", []
+
+
 def _count(profile: Profile) -> str:
     return f"{'at least ' if profile.uncounted else ''}{profile.different:,}"
 
@@ -275,10 +298,10 @@ def _prefix(texts: Sequence[str]) -> str | None:
 
 def _binaries_last(made: Sequence[Attribute]) -> tuple[Attribute, ...]:
     """The attributes; thousands of plain 0/1 columns go last, where a file lists their names."""
-    plain = [a for a in made if a.is_binary and a.type is Type.WHOLE]
+    plain = [a for a in made if a == Attribute.binary(a.name)]
     if len(plain) <= MOST_VALUES:
         return tuple(made)
-    return (*(a for a in made if not (a.is_binary and a.type is Type.WHOLE)), *plain)
+    return (*(a for a in made if a != Attribute.binary(a.name)), *plain)
 
 
 def _draft_items(table: LongTable) -> Draft:

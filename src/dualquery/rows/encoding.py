@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from dualquery.base.checks import choice
 from dualquery.base.errors import TableError, first_line
 from dualquery.base.similar import brief
+from dualquery.domain.answers import Answer, split
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.types import DAY, Key, Type, key_of, loose_text, number_of, text_of
 from dualquery.rows.refusals import MISSING_CELL, NO_BUCKET, OUTSIDE, UNFIT, refusal_text
@@ -75,7 +76,10 @@ def judge_column(
 ) -> Judged:
     """The code of every cell of one column, or a mark; `encode_column` refuses what is marked."""
     try:
-        return _judge(plain_column(column, attribute.name), attribute, out_of_domain)
+        plain = plain_column(column, attribute.column)
+        if attribute.answer is not None:
+            return _judge_answers(plain, attribute.answer, out_of_domain)
+        return _judge(plain, attribute, out_of_domain)
     except (pa.ArrowException, OverflowError, ValueError) as error:
         if isinstance(error, TableError):
             raise
@@ -141,6 +145,25 @@ def _judge(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -
     lookup = np.append(codes, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
     places = np.where(indices < 0, len(codes), indices)
     return Judged(lookup[places], lambda row: [*cells, None][places[row]])
+
+
+def _judge_answers(column: pa.Array, answer: Answer, out_of_domain: OutOfDomain) -> Judged:
+    """Per cell, whether it holds one answer; an answer that was not declared is refused.
+
+    Where cells outside the domain are not refused, such an answer counts as not given.
+    """
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    cells = column.dictionary.to_pylist()
+    known = set(answer.values)
+    parts = [[] if cell is None else split(cell, answer.separator) for cell in cells]
+    codes = np.array([answer.value in part for part in parts], dtype=np.int32)
+    if out_of_domain is OutOfDomain.REFUSE:
+        codes[[not known.issuperset(part) for part in parts]] = OUTSIDE
+    unknown = [next((one for one in part if one not in known), None) for part in parts]
+    indices = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    # A missing cell holds no answer; it stands after all others.
+    return Judged(np.append(codes, 0).astype(np.int32)[indices], lambda row: unknown[indices[row]])
 
 
 def _unless_word(cell: object, attribute: Attribute) -> object:

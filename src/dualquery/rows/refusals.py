@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dualquery.base.similar import brief, did_you_mean
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.types import spelled
@@ -22,7 +24,12 @@ def refusal_text(mark: int, cell: object, attribute: Attribute) -> str:
         cell: the cell as it was read; None if it is missing.
         attribute: what was declared.
     """
-    column = f"column {attribute.name!r}"
+    column = f"column {attribute.column!r}"
+    if attribute.answer is not None:
+        return (
+            f"{column}: {shown(cell, attribute)} is not one of its declared answers "
+            f"({_listed(attribute.answer.values)}){suggestion(cell, attribute)}"
+        )
     if mark == MISSING_CELL:
         return (
             f"{column}: a cell is missing and the attribute has no missing bucket; "
@@ -57,4 +64,11 @@ def suggestion(cell: object, attribute: Attribute) -> str:
     """`; did you mean …?` if the attribute has a value much like the cell, else nothing."""
     if not isinstance(cell, str) or attribute.is_numeric:
         return ""
-    return did_you_mean(cell, [str(value) for value in attribute.values])
+    answer = attribute.answer
+    known = attribute.values if answer is None else answer.values
+    return did_you_mean(cell, [str(value) for value in known])
+
+
+def _listed(values: Sequence[str]) -> str:
+    shown = ", ".join(values[:6])
+    return shown if len(values) <= 6 else f"{shown}, … {len(values)} answers"

@@ -71,7 +71,7 @@ class ArrowBlock:
 
     def codes(self, attribute: int) -> Codes:
         declared = self.schema.attributes[attribute]
-        return encode_column(self.table.column(declared.name), declared, self.out_of_domain)
+        return encode_column(self.table.column(declared.column), declared, self.out_of_domain)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,133 @@
+"""Columns with several answers in a cell: apart in the schema, together in the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dualquery as dq
+from dualquery.base.errors import SchemaError, TableError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.release.frames import FrameStyle, decode, write_table
+from dualquery.rows.drafting import draft
+from dualquery.rows.encoded import EncodedRows
+from dualquery.rows.opening import open_table
+
+SCHEMA = Schema(
+    (
+        Attribute.binary("b"),
+        *Attribute.answers("languages", ["en", "fr", "de"], separator=";"),
+        Attribute.numeric("age", [0, 50, 100]),
+    )
+)
+
+
+def codes_of(source: object, schema: Schema = SCHEMA) -> np.ndarray:
+    table = open_table(source)
+    found = EncodedRows.read(table, table.bind(schema), range(len(schema)))
+    return np.column_stack([found.columns[a] for a in range(len(schema))])
+
+
+def test_one_attribute_per_answer() -> None:
+    assert SCHEMA.names == ("b", "languages:en", "languages:fr", "languages:de", "age")
+    assert SCHEMA.columns == ("b", "languages", "age")
+    cells = ["en;fr", " de ; en", None, "", "fr"]
+    rows = pa.table({"b": [0] * 5, "languages": cells, "age": [1] * 5})
+    assert codes_of(rows)[:, 1:4].tolist() == [
+        [1, 1, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 1, 0],
+    ]  # fmt: skip
+    assert dq.check(rows, SCHEMA).ok
+
+
+def test_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "schema.toml"
+    path.write_text('[attributes.languages]\nvalues = ["en", "fr"]\nseparator = ";"\n')
+    schema = Schema.load(path)
+    assert schema.names == ("languages:en", "languages:fr")
+    schema.save(path)
+    assert Schema.load(path) == schema
+    assert Schema.from_dict(SCHEMA.to_dict()) == SCHEMA
+    wide = Schema((*SCHEMA.attributes, *(Attribute.binary(f"x{i}") for i in range(60))))
+    assert Schema.from_dict(wide.to_dict()) == wide
+    many = Schema(Attribute.answers("a", [f"v{i}" for i in range(60)]))
+    assert Schema.from_dict(many.to_dict()) == many
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_out_and_in_again(given_answers: list[list[int]]) -> None:
+    codes = np.array([[0, *row, 1] for row in given_answers], dtype=np.int32)
+    table = decode(codes, SCHEMA)
+    assert table.column_names == ["b", "languages", "age"]
+    np.testing.assert_array_equal(codes_of(table), codes)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_every_kind_of_frame_and_file(kind: str, tmp_path: Path) -> None:
+    codes = np.random.default_rng(0).integers(0, SCHEMA.sizes, (50, 5), np.int32)
+    frame = FrameStyle.named(kind).frame(decode(codes, SCHEMA), SCHEMA)
+    np.testing.assert_array_equal(codes_of(frame), codes)
+    for ending in ("csv", "parquet"):
+        path = tmp_path / f"rows.{ending}"
+        write_table(decode(codes, SCHEMA), path)
+        np.testing.assert_array_equal(codes_of(path), codes)
+
+
+def test_an_answer_that_was_not_declared() -> None:
+    rows = pa.table({"b": [0, 1], "languages": ["en;frr", "en"], "age": [1, 2]})
+    with pytest.raises(
+        TableError,
+        match=r"column 'languages': 'frr' is not one of its declared answers \(en, fr, de\); "
+        "did you mean 'fr'",
+    ):
+        codes_of(rows)
+    found = dq.check(rows, SCHEMA)
+    assert len(found.problems) == 1
+    assert found.problems[0].column == "languages"
+    assert dq.check(rows, SCHEMA, out_of_domain="clamp").ok
+    absent = dq.check(pa.table({"b": [0], "age": [1], "language": ["en"]}), SCHEMA)
+    assert "no column 'languages'" in absent.problems[0].text
+    assert "did you mean 'language'" in absent.problems[0].text
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"values": ["a"], "separator": " "}, "separator = ' '; expected a sign such as ;"),
+        ({"values": ["a;b"], "separator": ";"}, "'a;b' cannot be one of several answers"),
+        ({"values": ["a"], "separator": ";", "missing": True}, "unknown key 'missing'"),
+        ({"separator": ";"}, "no list of values"),
+    ],
+)
+def test_bad_answers(entry: dict[str, object], message: str) -> None:
+    with pytest.raises(SchemaError, match=f"'c': .*{message}"):
+        Schema.from_dict({"attributes": {"c": entry}})
+
+
+def test_a_release(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    cells = random.choice(["en", "en;fr", "de", "en;de", None], 500)
+    rows = pa.table({"b": random.integers(0, 2, 500), "languages": cells, "age": [30, 60] * 250})
+    job = dq.DualQuery(epsilon=20.0, delta=1e-5, queries=60, k=2, errors=False)
+    job.release(rows, tmp_path / "out", schema=SCHEMA)
+    made = dq.load(tmp_path / "out")
+    assert abs(made.answer("languages:en") - 0.6) < 0.1
+    sampled = made.sample(300, seed=0)
+    assert sampled.column_names == ["b", "languages", "age"]
+    assert dq.check(sampled, SCHEMA).ok
+    assert "en;fr" in sampled.column("languages").to_pylist()
+
+
+def test_a_draft_sees_several_answers() -> None:
+    random = np.random.default_rng(0)
+    answers = ["car", "bus", "bike", "on foot", "train"]
+    cells = ["; ".join(random.choice(answers, random.integers(1, 5), False)) for _ in range(300)]
+    made = draft(pa.table({"ways": cells, "b": [0, 1] * 150}))
+    assert set(made.schema.names) == {f"ways:{answer}" for answer in answers} | {"b"}
+    assert "several answers" in made.review["ways"]
+    assert dq.check(pa.table({"ways": cells, "b": [0, 1] * 150}), made.schema).ok
