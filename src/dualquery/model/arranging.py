@@ -21,6 +21,7 @@ from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.schema import Schema
+from dualquery.model.corrections import Ratios, dealt_again
 from dualquery.model.mixture import TRIES, Mixture
 from dualquery.workloads.workload import Workload
 
@@ -51,6 +52,7 @@ def arranged(
     generator: np.random.Generator,
     targets: Sequence[tuple[int, ...]] = (),
     fixed: Sequence[int] = (),
+    corrected: Ratios | None = None,
 ) -> Records:
     """Records of the model whose marginals are as near to the model's as so many rows allow.
 
@@ -60,16 +62,21 @@ def arranged(
         generator: public randomness.
         targets: sets of two or more attributes whose marginals should be near the model's.
         fixed: attributes whose codes are dealt out but not exchanged.
+        corrected: pairs that the model does not express, as `corrections` finds them. Rows follow
+            the corrected tables instead of the model's.
     """
+    corrected = corrected or {}
     sizes = in_proportion(model.weights, rows, generator)
     bounds = offsets(sizes)
     codes = _dealt(model, sizes, generator)
+    fixed = (*fixed, *dealt_again(model, codes, corrected, generator))
     state = generator.integers(1, 1 << 63, 1, dtype=np.uint64)
     rules = _Rules.of(model.schema)
     _obey(model, codes, bounds, rules, fixed, generator, state)
     wanted = [target for target in targets if len(target) > 1]
     if wanted and rows > 1:
-        _exchange(model, codes, bounds, _uses(model.schema, wanted), rules, fixed, state)
+        uses = _uses(model.schema, wanted)
+        _exchange(model, codes, bounds, uses, rules, fixed, state, corrected)
     _shuffle(codes, generator)
     return codes
 
@@ -293,6 +300,7 @@ def _exchange(
     rules: _Rules,
     fixed: Sequence[int],
     state: npt.NDArray[np.uint64],
+    corrected: Ratios,
 ) -> None:
     from dualquery.model._arranging_kernels import exchange
 
@@ -300,7 +308,7 @@ def _exchange(
     movable = np.setdiff1d(np.flatnonzero(often), np.asarray(fixed, dtype=np.int64))
     if not len(movable):
         return
-    excess = _excess(model, codes, uses)
+    excess = _excess(model, codes, uses, corrected)
     component = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     lookups = max(1.0, float(often[movable].mean()))
     proposals = min(
@@ -313,7 +321,7 @@ def _exchange(
     )  # fmt: skip
 
 
-def _excess(model: Mixture, codes: Records, uses: _Uses) -> Singles:
+def _excess(model: Mixture, codes: Records, uses: _Uses, corrected: Ratios) -> Singles:
     """How many rows too many every cell of the targets has."""
     from dualquery.model._arranging_kernels import add_cells
 
@@ -332,8 +340,29 @@ def _excess(model: Mixture, codes: Records, uses: _Uses) -> Singles:
                 cells = (cells[:, None, :] * table[None, :, :]).reshape(-1, len(weights))
             part = excess[uses.first[number] : uses.first[number + 1]]
             expected = cells @ tables[start[final] : start[final + 1]].T
+            expected = _corrected(expected, target, model.schema.sizes, corrected)
             part[:] = -len(codes) * expected.reshape(-1)
             add_cells(codes, np.array(target), uses.strides[number], 0, part)
 
     over_ranges(task, len(uses.targets), grain=1)
     return excess
+
+
+def _corrected(
+    expected: Singles,
+    target: tuple[int, ...],
+    sizes: npt.NDArray[np.int32],
+    corrected: Ratios,
+) -> Singles:
+    """The cells of a target, each pair in it corrected; they add up to one again."""
+    shape = tuple(int(sizes[a]) for a in target)
+    cells = expected.reshape(shape)
+    for (a, b), ratio in corrected.items():
+        if a in target and b in target:
+            one, other = target.index(a), target.index(b)
+            along = [1] * len(target)
+            along[one], along[other] = shape[one], shape[other]
+            factor = (ratio if one < other else ratio.T).reshape(along).astype(np.float32)
+            cells = cells * factor
+            cells /= cells.sum()
+    return cells

@@ -20,6 +20,7 @@ from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Transcript
 from dualquery.model.arranging import targets_of
+from dualquery.model.corrections import Ratios, corrections
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.rounding import rounded_up
@@ -262,8 +263,11 @@ class Published(Askable):
         rows = whole("rows", rows)
         parts = [] if where is None else self._disjoint_parts(where)
         if self._row_model is not None:
-            targets = None if independent else self._targets
-            return rows_of_model(self._row_model, rows, generator, targets, parts)
+            if independent:
+                return rows_of_model(self._row_model, rows, generator, None, parts)
+            return rows_of_model(
+                self._row_model, rows, generator, self._targets, parts, self._corrected
+            )
         return rows_of_records(
             self._row_records, rows, generator, self.schema, parts, independent=independent
         )
@@ -291,6 +295,12 @@ class Published(Askable):
     def _row_records(self) -> npt.NDArray[np.int32]:
         """The records that rows are drawn from: they obey what determines what."""
         return settled_records(self.records, self.schema)
+
+    @cached_property
+    def _corrected(self) -> Ratios:
+        """Measured pairs that the model does not express; arranged rows follow the tables."""
+        model = self._row_model
+        return {} if model is None else corrections(model, self.transcript.measurements)
 
     def with_model(self, model: Mixture, errors: ErrorTable | None) -> Self:
         """The same release with another model. This is post-processing, and costs no privacy."""

@@ -11,6 +11,7 @@ from dualquery.base.errors import ReleaseError
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
 from dualquery.model.arranging import arranged
+from dualquery.model.corrections import Ratios
 from dualquery.model.mixture import Mixture
 from dualquery.workloads.matching import satisfying
 
@@ -23,6 +24,7 @@ def rows_of_model(
     generator: np.random.Generator,
     targets: Sequence[tuple[int, ...]] | None,
     parts: Sequence[Query] = (),
+    corrected: Ratios | None = None,
 ) -> Records:
     """Rows of a model that obey the constraints, and the condition if there is one.
 
@@ -34,12 +36,13 @@ def rows_of_model(
             that are independent of one another.
         parts: conjunctions that exclude one another; every row satisfies one of them. Empty for
             no condition.
+        corrected: pairs in which arranged rows follow what was measured, not the model.
     """
     given = model.given_any(parts) if parts else model
     if targets is None:
         codes = given.sample(rows, generator)
     else:
-        codes = arranged(given, rows, generator, targets)
+        codes = arranged(given, rows, generator, targets, corrected=corrected)
     if not parts or model.schema.constraints is None:
         return codes
     # A row that broke a constraint may have been mended at the price of the condition.

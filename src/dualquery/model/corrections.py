@@ -1,0 +1,152 @@
+"""Pairs that a mixture cannot express: what was measured of them corrects the arranged rows.
+
+Columns that determine one another need a component for each of their values. Several such pairs
+need the product of these numbers, which no mixture has. Its table of such a pair is then blurred,
+although the pair was measured. Where a measured pair departs from the model by far more than its
+noise, rows are arranged towards what was measured instead. All of it is a function of what was
+released. The reasons are in docs/decisions/tables.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.model.grouping import estimated_total
+from dualquery.model.mixture import Mixture
+from dualquery.privacy.measuring import Measurement
+from dualquery.workloads.marginals import Groups
+
+Floats = npt.NDArray[np.float64]
+Ratios = Mapping[tuple[int, int], Floats]
+"""Per pair of attributes, what each cell of the model's table has to be multiplied by."""
+
+CLEAR = 10.0
+"""A pair is corrected if it departs from the model by more standard deviations than this."""
+
+SURE = 3.0
+"""Cells whose noisy count is above so many standard deviations are taken as measured."""
+
+
+def corrections(model: Mixture, measurements: Sequence[Measurement]) -> Ratios:
+    """The measured pairs that the model does not express, as ratios to the model's cells.
+
+    Those that depart most from the model stand first.
+
+    Args:
+        model: the fitted model.
+        measurements: what it was fitted to; the first are one-way tables.
+    """
+    pairs = [one for one in measurements if one.marginals.arity == 2]
+    if not pairs or measurements[0].marginals.arity != 1:
+        return {}
+    total = estimated_total(measurements[0])
+    found: list[tuple[float, tuple[int, int], Floats]] = []
+    for one in pairs:
+        groups = one.marginals.groups
+        named = np.unique(one.marginals.attributes).tolist()
+        shares = {a: _in_groups(model, groups, a) for a in named}
+        noise = float(np.sqrt(one.variance)) / total
+        for t, (a, b) in enumerate(one.marginals.attributes.tolist()):
+            expected = (shares[a] * model.weights) @ shares[b].T
+            counts = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
+            measured = counts.reshape(expected.shape) / total
+            squares = float(((measured - expected) ** 2).sum()) / noise**2
+            departure = (squares - expected.size) / np.sqrt(2.0 * expected.size)
+            if departure > CLEAR:
+                ratio = _corrected(expected, measured, noise) / np.maximum(expected, 1e-12)
+                ratio = ratio[groups.of_attribute(a)][:, groups.of_attribute(b)]
+                found.append((float(departure), (a, b), ratio))
+    # A pair may have been measured twice; the clearer finding stands.
+    ratios: dict[tuple[int, int], Floats] = {}
+    for _, pair, ratio in sorted(found, key=lambda one: -one[0]):
+        ratios.setdefault(pair, ratio)
+    return ratios
+
+
+def _corrected(expected: Floats, measured: Floats, noise: float) -> Floats:
+    """The best guess at a table: clear cells as measured, the others share what is left."""
+    clear = measured > SURE * noise
+    kept = np.where(clear, measured, 0.0)
+    rest = np.where(clear, 0.0, expected)
+    left = max(0.0, 1.0 - float(kept.sum()))
+    if rest.sum() > 0.0:
+        rest *= left / rest.sum()
+    table = kept + rest
+    normal: Floats = table / table.sum()
+    return normal
+
+
+def _in_groups(model: Mixture, groups: Groups, attribute: int) -> Floats:
+    """The probabilities of an attribute's groups, a row per group."""
+    start = model.schema.code_start
+    rows = np.zeros((int(groups.sizes[attribute]), len(model.weights)))
+    part = model.tables[start[attribute] : start[attribute + 1]]
+    np.add.at(rows, groups.of_attribute(attribute), part)
+    return rows
+
+
+def dealt_again(
+    model: Mixture, codes: npt.NDArray[np.int32], corrected: Ratios, generator: np.random.Generator
+) -> list[int]:
+    """Give one attribute of each corrected pair new codes in some rows; returns what must stay.
+
+    Of two attributes the one that the other says more about is dealt again: for each code of the
+    other its codes get their corrected shares. Rows keep the code they have as far as that share
+    allows, so no more rows change than the two tables differ by. No attribute is dealt again twice,
+    nor after another was dealt by it.
+
+    Args:
+        model: the distribution of the rows.
+        codes: the rows, changed in place.
+        corrected: the pairs, those that depart most from the model first.
+        generator: public randomness.
+    """
+    start = model.schema.code_start
+    settled: set[int] = set()
+    for (a, b), ratio in corrected.items():
+        rows, columns = (model.tables[start[x] : start[x + 1]] for x in (a, b))
+        table = ratio * ((rows * model.weights) @ columns.T)
+        table /= table.sum()
+        by, dealt = (a, b) if _uncertain(table) <= _uncertain(table.T) else (b, a)
+        if dealt in settled:
+            continue
+        settled |= {a, b}
+        _deal_by(codes, by, dealt, table if by == a else table.T, generator)
+    return sorted(settled)
+
+
+def _uncertain(table: Floats) -> float:
+    """The entropy of the column, given the row."""
+    total = table.sum(axis=1, keepdims=True)
+    share = np.where(total > 0.0, table / np.where(total > 0.0, total, 1.0), 1.0)
+    return float(-(table * np.log(np.maximum(share, 1e-300))).sum())
+
+
+def _deal_by(
+    codes: npt.NDArray[np.int32],
+    by: int,
+    dealt: int,
+    table: Floats,
+    generator: np.random.Generator,
+) -> None:
+    """Deal one attribute by the codes of another; `table` has a row per code of that other."""
+    for code in np.unique(codes[:, by]).tolist():
+        share = table[code]
+        if share.sum() <= 0.0:
+            continue
+        rows = generator.permutation(np.flatnonzero(codes[:, by] == code))
+        ends = np.floor(len(rows) * np.cumsum(share) / share.sum() + generator.random())
+        ends[-1] = len(rows)
+        wanted = np.diff(np.minimum(ends, len(rows)), prepend=0.0).astype(np.int64)
+        found = codes[rows, dealt]
+        # The first rows of a code keep it, as many as are wanted; the others are dealt anew.
+        order = np.argsort(found, kind="stable")
+        have = np.bincount(found, minlength=len(share))
+        place = np.empty(len(rows), dtype=np.int64)
+        place[order] = np.arange(len(rows)) - np.repeat(np.cumsum(have) - have, have)
+        surplus = place >= wanted[found]
+        lacking = np.maximum(wanted - np.minimum(have, wanted), 0)
+        codes[rows[surplus], dealt] = np.repeat(np.arange(len(share)), lacking)
