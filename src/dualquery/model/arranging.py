@@ -21,7 +21,7 @@ from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.schema import Schema
-from dualquery.model.corrections import Ratios, dealt_again
+from dualquery.model.corrections import NOTHING, Ratios, dealt_again
 from dualquery.model.mixture import TRIES, Mixture
 from dualquery.workloads.workload import Workload
 
@@ -52,7 +52,7 @@ def arranged(
     generator: np.random.Generator,
     targets: Sequence[tuple[int, ...]] = (),
     fixed: Sequence[int] = (),
-    corrected: Ratios | None = None,
+    corrected: Ratios = NOTHING,
 ) -> Records:
     """Records of the model whose marginals are as near to the model's as so many rows allow.
 
@@ -65,7 +65,6 @@ def arranged(
         corrected: pairs that the model does not express, as `corrections` finds them. Rows follow
             the corrected tables instead of the model's.
     """
-    corrected = corrected or {}
     sizes = in_proportion(model.weights, rows, generator)
     bounds = offsets(sizes)
     codes = _dealt(model, sizes, generator)
@@ -321,7 +320,7 @@ def _exchange(
     )  # fmt: skip
 
 
-def _excess(model: Mixture, codes: Records, uses: _Uses, corrected: Ratios) -> Singles:
+def _excess(model: Mixture, codes: Records, uses: _Uses, corrected: Ratios = NOTHING) -> Singles:
     """How many rows too many every cell of the targets has."""
     from dualquery.model._arranging_kernels import add_cells
 

@@ -10,6 +10,7 @@ released. The reasons are in docs/decisions/tables.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,14 @@ Floats = npt.NDArray[np.float64]
 Ratios = Mapping[tuple[int, int], Floats]
 """Per pair of attributes, what each cell of the model's table has to be multiplied by."""
 
-CLEAR = 10.0
+NOTHING: Ratios = MappingProxyType({})
+
+CLEAR = 5.0
 """A pair is corrected if it departs from the model by more standard deviations than this."""
+
+DETERMINED = 0.25
+"""And if one of its attributes nearly determines the other: it leaves at most this share of the
+other's entropy. Other pairs would bring in more noise than they correct."""
 
 SURE = 3.0
 """Cells whose noisy count is above so many standard deviations are taken as measured."""
@@ -55,8 +62,11 @@ def corrections(model: Mixture, measurements: Sequence[Measurement]) -> Ratios:
             measured = counts.reshape(expected.shape) / total
             squares = float(((measured - expected) ** 2).sum()) / noise**2
             departure = (squares - expected.size) / np.sqrt(2.0 * expected.size)
-            if departure > CLEAR:
-                ratio = _corrected(expected, measured, noise) / np.maximum(expected, 1e-12)
+            if departure <= CLEAR:
+                continue
+            table = _corrected(expected, measured, noise)
+            if min(_undecided(table), _undecided(table.T)) <= DETERMINED:
+                ratio = table / np.maximum(expected, 1e-12)
                 ratio = ratio[groups.of_attribute(a)][:, groups.of_attribute(b)]
                 found.append((float(departure), (a, b), ratio))
     # A pair may have been measured twice; the clearer finding stands.
@@ -110,7 +120,7 @@ def dealt_again(
         rows, columns = (model.tables[start[x] : start[x + 1]] for x in (a, b))
         table = ratio * ((rows * model.weights) @ columns.T)
         table /= table.sum()
-        by, dealt = (a, b) if _uncertain(table) <= _uncertain(table.T) else (b, a)
+        by, dealt = (a, b) if _undecided(table) <= _undecided(table.T) else (b, a)
         if dealt in settled:
             continue
         settled |= {a, b}
@@ -118,11 +128,16 @@ def dealt_again(
     return sorted(settled)
 
 
-def _uncertain(table: Floats) -> float:
-    """The entropy of the column, given the row."""
-    total = table.sum(axis=1, keepdims=True)
-    share = np.where(total > 0.0, table / np.where(total > 0.0, total, 1.0), 1.0)
-    return float(-(table * np.log(np.maximum(share, 1e-300))).sum())
+def _undecided(table: Floats) -> float:
+    """The share of the column's entropy that is left once the row is known."""
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    own, joint = _entropy(columns), _entropy(table)
+    return (joint - _entropy(rows)) / own if own > 0.0 else 1.0
+
+
+def _entropy(shares: Floats) -> float:
+    positive = shares[shares > 0.0]
+    return float(-(positive * np.log(positive)).sum())
 
 
 def _deal_by(

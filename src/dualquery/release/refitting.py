@@ -11,6 +11,7 @@ from dualquery.game.fitting import fit_transcript
 from dualquery.game.rehearsal import rehearse, rehearse_tables
 from dualquery.game.tables_plan import TablesPlan
 from dualquery.game.wide_player import player_of
+from dualquery.model.forbidden import without_forbidden
 from dualquery.model.totals import obeying
 from dualquery.release.release import Release
 
@@ -58,7 +59,7 @@ def refitted(
         release.parameters.free,
         lambda done, total: progress("fitting the model", done, total),
     )
-    model = obeying(model, release.parameters.known)
+    model = obeying(without_forbidden(model), release.parameters.known)
     if not errors:
         return release.with_model(model, None)
     table = rehearse(
@@ -89,7 +90,8 @@ def _refitted_to_tables(
     if components is not None or steps:
         progress("fitting the model", 0, 0)
         known = player.fitted_anew(known, steps or plan.first_steps + plan.last_steps)
-    model = obeying(player.model(known, release.parameters.free), release.parameters.known)
+    model = without_forbidden(player.model(known, release.parameters.free))
+    model = obeying(model, release.parameters.known)
     if not errors:
         return release.with_model(model, None)
     progress("rehearsing for standard errors", 0, 0)

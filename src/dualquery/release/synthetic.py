@@ -11,7 +11,7 @@ from dualquery.base.errors import ReleaseError
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
 from dualquery.model.arranging import arranged
-from dualquery.model.corrections import Ratios
+from dualquery.model.corrections import NOTHING, Ratios
 from dualquery.model.mixture import Mixture
 from dualquery.workloads.matching import satisfying
 
@@ -24,7 +24,7 @@ def rows_of_model(
     generator: np.random.Generator,
     targets: Sequence[tuple[int, ...]] | None,
     parts: Sequence[Query] = (),
-    corrected: Ratios | None = None,
+    corrected: Ratios = NOTHING,
 ) -> Records:
     """Rows of a model that obey the constraints, and the condition if there is one.
 
