@@ -17,15 +17,19 @@ from dualquery.model.mixture import Mixture
 MOST_WAYS = 16
 """Constraints with more disjoint ways to obey them are left to sampling, which mends rows."""
 
+MOST_ENTRIES = 1_000_000
+"""Of the tables of the new model. Every reader of a release has to load them."""
+
 
 def without_forbidden(model: Mixture) -> Mixture:
     """The model given that no constraint is broken; the model itself where that is too much."""
     constraints = model.schema.constraints
     if constraints is None:
         return model
-    allowed = Diagram.of(Not(AnyOf(constraints.forbidden)), model.schema)
+    most = min(MOST_WAYS, MOST_ENTRIES // model.tables.size)
     try:
-        ways = allowed.parts(MOST_WAYS)
+        allowed = Diagram.of(Not(AnyOf(constraints.forbidden)), model.schema)
+        ways = allowed.parts(most)
     except QueryError:  # more ways than that
         return model
     return model.given_any([Query("conjunction", way) for way in ways])
