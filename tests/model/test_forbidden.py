@@ -8,8 +8,8 @@ import pytest
 
 import dualquery as dq
 from dualquery.domain.schema import Schema
-from dualquery.model.mixture import Mixture
 from dualquery.model.forbidden import without_forbidden
+from dualquery.model.mixture import Mixture
 
 
 def declared(*rules: dict[str, str]) -> Schema:
