@@ -6,11 +6,14 @@ import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dualquery.cli import options
+
+if TYPE_CHECKING:
+    from dualquery.game.plan import Estimate, Plan
 
 
 def plan(
@@ -47,8 +50,7 @@ def plan(
     from dualquery.estimator import DualQuery
     from dualquery.estimator.job import listed
     from dualquery.game.plan import estimate
-    from dualquery.privacy.rounding import rounded_up
-    from dualquery.privacy.statement import finite, four_digits, weak_promises
+    from dualquery.privacy.statement import finite, weak_promises
     from dualquery.workloads.interest import names, numbers
 
     if releases is not None:
@@ -60,23 +62,11 @@ def plan(
         return
     declared = Schema.load(schema).require_resolved()
     job = DualQuery(
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        accountant=accountant,
-        rows=rows,
-        unit=unit,
-        most_records=most_records,
-        weigh=weigh,
-        player=player,
-        queries=queries,
-        k=k,
+        epsilon=epsilon, delta=delta, neighbours=neighbours, accountant=accountant, rows=rows,
+        unit=unit, most_records=most_records, weigh=weigh, player=player, queries=queries, k=k,
         marginals=None if marginals is None else numbers(marginals),
-        focus=() if focus is None else names(focus),
-        rounds=rounds,
-        samples=samples,
-        eta=eta,
-    )
+        focus=() if focus is None else names(focus), rounds=rounds, samples=samples, eta=eta,
+    )  # fmt: skip
     outline = job.tuning.outline(declared, listed(workload))
     made = job.plan(rows, declared, listed(workload))
     for line in weak_promises(epsilon, delta, rows, accountant):
@@ -93,7 +83,14 @@ def plan(
     }
     if as_json:
         typer.echo(json.dumps(figures))
-        return
+    else:
+        _print(made, costs)
+
+
+def _print(made: Plan, costs: Estimate) -> None:
+    from dualquery.privacy.rounding import rounded_up
+    from dualquery.privacy.statement import four_digits
+
     typer.echo(f"player   {made.player}")
     typer.echo(f"rounds   {made.rounds}")
     typer.echo(f"samples  {made.samples}")
@@ -104,7 +101,8 @@ def plan(
     typer.echo(f"time     about {costs.seconds:.0f} s on two cores")
     typer.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
     by_name = ", ".join(f"{name} {four_digits(value)}" for name, value in made.epsilon.items())
-    typer.echo(f"epsilon  {by_name} (δ = {rounded_up(delta)}, {neighbours})")
+    budget = made.budget
+    typer.echo(f"epsilon  {by_name} (δ = {rounded_up(budget.delta)}, {budget.neighbours})")
 
 
 def _each(releases: int, epsilon: float, delta: float, alone: bool, as_json: bool) -> float:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dualquery.base.errors import EngineError, first_line
 from dualquery.base.threads import thread_count
 from dualquery.domain.schema import Schema
-from dualquery.engines.held import Answer, Birth, News, Question, Record, forget, step
+from dualquery.engines.held import Birth, News, Question, Record, ShardAnswer, forget, step
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import (
     Private,
@@ -324,9 +324,9 @@ class RemoteShards:
             )
         )
 
-    def _ask(self, questions: dict[int, Question]) -> dict[int, Answer]:
+    def _ask(self, questions: dict[int, Question]) -> dict[int, ShardAnswer]:
         """Ask several shards at once. Shards that were lost are made again, and asked again."""
-        answers: dict[int, Answer] = {}
+        answers: dict[int, ShardAnswer] = {}
         for attempt in range(ATTEMPTS):
             waiting = {
                 i: self._send(i, question, anew=attempt > 0)
@@ -356,11 +356,11 @@ class RemoteShards:
             step, f"{self._run}/{i}", self._number, question, birth, workers=[home], pure=False
         )
 
-    def _receive(self, i: int, future: Future) -> Private[Answer] | None:
+    def _receive(self, i: int, future: Future) -> Private[ShardAnswer] | None:
         """What a shard answered; None if the shard or its worker is lost."""
         while future is not None:
             try:
-                found: Private[Answer] | None = future.result(timeout=2)
+                found: Private[ShardAnswer] | None = future.result(timeout=2)
                 return found
             except TimeoutError:
                 # A task that is bound to a lost worker would wait for it for ever.

@@ -62,7 +62,7 @@ class Question:
 
 
 @dataclass(frozen=True, repr=False)
-class Answer:
+class ShardAnswer:
     """What the last step of a question found; the fields of other steps hold nothing.
 
     Attributes:
@@ -111,7 +111,7 @@ class HeldShard:
 
 def step(
     name: str, number: int, question: Question, birth: Private[Birth] | None = None
-) -> Private[Answer] | None:
+) -> Private[ShardAnswer] | None:
     """One or more steps of a round on a shard.
 
     Args:
@@ -128,17 +128,17 @@ def step(
         if birth is not None:
             _HELD[name] = HeldShard(birth.open())
         held = _HELD.get(name)
-        found = Answer()
+        found = ShardAnswer()
         if held is not None and question.news is not None:
             top = held.begin(question.news)
-            found = found if top is None else Answer(largest=top)
+            found = found if top is None else ShardAnswer(largest=top)
         if held is None or held.round != number:
             return None
         if question.largest is not None:
-            found = Answer(totals=held.shard.tally(question.largest))
+            found = ShardAnswer(totals=held.shard.tally(question.largest))
         if question.sought is not None:
             positions, mantissas = held.shard.locate(*question.sought)
-            found = Answer(positions=positions, mantissas=mantissas)
+            found = ShardAnswer(positions=positions, mantissas=mantissas)
     except Exception as error:
         return enveloped(error)
     return Private(found)

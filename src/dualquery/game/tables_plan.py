@@ -375,6 +375,12 @@ def levelled(
 
     A sum Σ wσ under a fixed Σ 1/σ² is least if 1/σ² is proportional to w^{2/3}: a table that
     counts ten times as much gets 4.6 times the precision.
+
+    Args:
+        kind: of the tables.
+        share: of the budget, for all of them.
+        tables: how many there are.
+        levels: per level, how many tables are on it; empty if all count alike.
     """
     if not levels:
         return [Step(kind, share, tables)]
@@ -386,7 +392,14 @@ def levelled(
 
 
 def rounds_of_draws(drawn: float, named: float, rounds: int, draws: int) -> list[Step]:
-    """Rounds of draws, each followed by the tables that they name."""
+    """Rounds of draws, each followed by the tables that they name.
+
+    Args:
+        drawn: the share of the budget for all draws.
+        named: the share for all tables that they name.
+        rounds: how many.
+        draws: per round.
+    """
     return [
         step
         for _ in range(rounds)

@@ -37,7 +37,14 @@ PART_SEED = 17
 def player_of(
     workload: Workload, plan: TablesPlan, *, weights: Floats | None = None, seed: int = 0
 ) -> TablesPlayer:
-    """The player that a plan is for; the arguments are those of `TablesPlayer`."""
+    """The player that a plan is for.
+
+    Args:
+        workload: the asked queries.
+        plan: the steps.
+        weights: how much each query counts; all of them alike where left out.
+        seed: of the fits' own, public randomness.
+    """
     kind = WidePlayer if plan.wide else TablesPlayer
     return kind(workload, plan, weights=weights, seed=seed)
 

@@ -132,8 +132,3 @@ def obeying(model: Mixture, totals: Sequence[Total]) -> Mixture:
 
 def _ratio(wanted: float, share: float) -> float:
     return wanted / share if share > 0.0 else 0.0
-
-
-def as_lines(totals: Sequence[Total]) -> list[str]:
-    """The totals as they were written."""
-    return [total.text for total in totals]
