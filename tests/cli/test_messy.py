@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
@@ -54,3 +56,35 @@ def test_from_a_messy_table_to_typed_rows_in_one_go(run, tmp_path) -> None:
     assert isinstance(read, pd.DataFrame)
     assert str(read["visits"].dtype) == "Int64"
     assert str(read["admitted"].dtype).startswith("datetime64")
+
+
+def test_drafts_of_some_columns(run, tmp_path) -> None:
+    messy_table(100).to_csv(tmp_path / "table.csv", index=False)
+    table, file = tmp_path / "table.csv", tmp_path / "schema.toml"
+    done = run("schema", table, "-o", file, "--columns", "city, note", "--json")
+    told = json.loads(done.out)
+    assert told["attributes"] == 1
+    assert told["left_out"]["note"].startswith("looks like free text")
+    assert dq.Schema.load(file).names == ("city",)
+    assert run("schema", table, "-o", file, "--overwrite", "--exclude", "city").code == 0
+    assert "city" not in dq.Schema.load(file).names
+    wrong = run("schema", table, "-o", tmp_path / "other.toml", "--exclude", "cty")
+    assert (wrong.code, "did you mean 'city'" in wrong.err) == (2, True)
+    assert not (tmp_path / "other.toml").exists()
+    (tmp_path / "pairs.csv").write_text("user,item\n1,0\n1,2\n2,1\n")
+    pairs = ("schema", tmp_path / "pairs.csv", "-o", tmp_path / "pairs.toml", "--long", "user,item")
+    assert run(*pairs, "--item-prefix", "m").code == 0
+    assert dq.Schema.load(tmp_path / "pairs.toml").names == ("m0", "m1", "m2")
+
+
+def test_a_check_that_fails(run, tmp_path) -> None:
+    (tmp_path / "table.csv").write_text("sex,age\nf,3\nx,300\n")
+    file = tmp_path / "schema.toml"
+    file.write_text('[attributes.sex]\nvalues = ["f", "m"]\n[attributes.age]\nedges = [0, 120]\n')
+    done = run("check", tmp_path / "table.csv", "--schema", file)
+    assert done.code == 1
+    assert "2 problems: a release would refuse the table" in done.out
+    told = json.loads(run("check", tmp_path / "table.csv", "--schema", file, "--json").out)
+    assert [problem["count"] for problem in told["problems"]] == [1, 1]
+    assert "curator" in told["private"]
+    assert run("check", tmp_path / "none.csv", "--schema", file).code == 2

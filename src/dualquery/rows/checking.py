@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +123,8 @@ def check(table: object, schema: Schema, *, out_of_domain: str = "refuse") -> Ch
     try:
         opened = open_table(table)
     except DualQueryError as error:
+        if isinstance(table, str | Path) and not Path(table).exists():
+            raise  # there is nothing to check
         return Check(0, (Finding("", str(error)),))
     if isinstance(opened, ArrowTable):
         return _check_columns(opened, schema, treatment)
