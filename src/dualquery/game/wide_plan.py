@@ -28,6 +28,7 @@ from dualquery.game.tables_plan import (
     rounds_of_draws,
 )
 from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Noise
 from dualquery.privacy.purse import COVERED, Purse
 
 MANY = 50
@@ -38,6 +39,9 @@ MOST_PAIRS = 1_500_000
 
 MOST_CELLS = 6_000_000
 """The most cells that they have together."""
+
+MOST_NOISE = 0.1
+"""The largest standard deviation of a share with which tables are worth measuring."""
 
 SIGHT = 12.0
 """Draws at temperature β find errors of 12/β among a hundred thousand queries or a million."""
@@ -71,6 +75,8 @@ def make_wide_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
     if budget.accountant not in COVERED or shape.parities or not _is_wide(shape):
         return None
     purse = Purse(budget)
+    if _share_noise(purse, 1.0, shape) > MOST_NOISE:
+        return None
     resolution = budget.rows * math.sqrt(2.0) / purse.deviation(1.0, 1)
     components = COMPONENTS if resolution < FINER else 2 * COMPONENTS
     while components > 8 and components * shape.codes > MOST_ENTRIES:
@@ -96,14 +102,16 @@ def _is_wide(shape: Shape) -> bool:
 
 
 def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...]:
-    if not shape.pairs:
+    # The price of Laplace noise grows with the number of tables, not with its root: pairs would
+    # drown all else.
+    if not shape.pairs or purse.noise is Noise.LAPLACE:
         return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
     codes = shape.codes / shape.attributes
     pairs = max(1, min(shape.pairs, MOST_PAIRS, int(MOST_CELLS / codes**2)))
     draws = int(np.clip(math.sqrt(resolution), FEWEST_DRAWS, MOST_DRAWS))
     rounds = rounds_of_draws(0.1, 0.1, ROUNDS, draws)
     left = 0.8
-    noise = purse.deviation(left, shape.attributes) / math.sqrt(2.0) / purse.budget.rows
+    noise = _share_noise(purse, left, shape)
     if _seen(purse, rounds[0].share, draws) > max(WORTH_SEEING, FARTHEST * noise):
         rounds, left = [], 1.0
     # Of attributes with m codes, pairs tell 2/m of what one-way tables tell for the same price.
@@ -118,6 +126,11 @@ def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...]:
         ),
         *rounds,
     )
+
+
+def _share_noise(purse: Purse, share: float, shape: Shape) -> float:
+    """The standard deviation of the share of ones of a 0/1 attribute."""
+    return purse.deviation(share, shape.attributes) / math.sqrt(2.0) / purse.budget.rows
 
 
 def _seen(purse: Purse, share: float, draws: int) -> float:
