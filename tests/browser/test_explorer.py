@@ -95,11 +95,16 @@ def test_the_model_in_the_page_answers_like_python(open_page, schema, shape, mod
     found = browser.execute_script(
         """const payload = JSON.parse(document.getElementById("release-data").textContent);
         const model = new dualquery.Model(payload);
-        return arguments[0].map((query) => [model.answer(query),
-          dualquery.formatQuery(query, model.attributes)]);""",
+        return arguments[0].map((query, i) => [model.answer(query),
+          dualquery.formatQuery(query, model.attributes),
+          model.distribution(i % model.attributes.length, query)]);""",
         [asked(query) for query in wanted],
     )
-    for query, (answer, text) in zip(wanted, found, strict=True):
+    for number, (query, (answer, text, shares)) in enumerate(zip(wanted, found, strict=True)):
+        if shares is not None:  # the chart beside the answer is the cross table of one column
+            name = chosen.names[number % len(chosen)]
+            table = release.cross_table(name, where=query, unknown="default")
+            np.testing.assert_allclose(shares, table.share, atol=1e-9)
         assert answer == pytest.approx(release.answer(query, unknown="default"), abs=1e-12)
         if model:
             assert answer == pytest.approx(mixture_answer(release, query), abs=1e-12)

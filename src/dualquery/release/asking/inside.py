@@ -79,6 +79,16 @@ class Numbers:
         parts = self.within.sub_bins
         return float(parts.values(np.array([place]), np.array([part]))[0])
 
+    def parts_below(self, shares: Floats, wanted: float) -> Floats:
+        """Per code, which part of its numbers lies below a quantile."""
+        place, part = self._place(shares, wanted)
+        if self.within is None:
+            return np.where(self.mean <= self.mean[place], 1.0, 0.0)
+        code = self.within.bin_of
+        weight = self.within.shares * (np.arange(len(code)) < place)
+        weight[place] = self.within.shares[place] * part
+        return np.add.reduceat(weight, self.within.sub_bins.start[:-1])
+
     def _place(self, shares: Floats, wanted: float) -> tuple[int, float]:
         """The code, or the sub-bin, in which a quantile lies, and how far inside it."""
         if self.within is None:

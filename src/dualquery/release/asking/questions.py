@@ -19,16 +19,19 @@ from dualquery.domain.diagrams import Diagram, classes
 from dualquery.domain.formulas import AllOf, Formula, Not, literals_of
 from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
-from dualquery.model.standard_errors import ErrorTable
+from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
 from dualquery.release.asking.figure import WITHIN, Figure
 from dualquery.release.asking.inside import Numbers
 from dualquery.release.asking.probabilities import cells, share
-from dualquery.release.asking.spread import standard_errors
+from dualquery.release.asking.spread import free_variances, standard_errors
 from dualquery.release.components import Components, shares
 from dualquery.release.within import Within
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+MOST_ATOMS = 20_000
+"""With more atoms, only what is known about whole shares counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,43 @@ class _Cells:
 
 
 @dataclass(frozen=True, eq=False)
+class _Atoms:
+    """All cells of some attributes: the finest that a question tells apart.
+
+    A condition such as `age>=55` joins several of them. What the release knows about shares of
+    that size is too sure of a sum of cells with independent noise, so the larger error counts.
+
+    Attributes:
+        attributes: those of the axes.
+        errors: the standard error of each atom.
+        inside: which atoms satisfy the condition.
+        leading: how many axes belong to the columns of the question.
+    """
+
+    attributes: tuple[int, ...]
+    errors: Floats
+    inside: Bools
+    leading: int
+
+    def error(self, moves: Floats, elsewhere: float = 0.0) -> float:
+        """The standard error of a figure that moves so with the atoms inside the condition."""
+        shape = moves.shape + (1,) * (self.errors.ndim - moves.ndim)
+        every = np.where(self.inside, moves.reshape(shape), elsewhere)
+        return float(standard_errors(every.reshape(-1), self.errors.reshape(-1)))
+
+    def of_cells(self, ratio: Floats, total: float) -> Floats:
+        """The standard error of each cell of the leading axes as a share of the condition."""
+        free = free_variances(self.errors.reshape(-1)).reshape(self.errors.shape)
+        kept = np.where(self.inside, free, 0.0)
+        own = kept.sum(axis=tuple(range(self.leading, kept.ndim)))
+        rest = kept.sum() - own
+        square = own * (1.0 - ratio) ** 2 + rest * ratio**2
+        common = (own * (1.0 - ratio) - rest * ratio) ** 2 / max(float(free.sum()), 1e-300)
+        found: Floats = np.sqrt(np.maximum(square - common, 0.0)) / total
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Questions:
     """What can be asked of a release.
 
@@ -86,13 +126,19 @@ class Questions:
         if given is not None:
             return self._conditional(formula, given)
         diagram = Diagram.of(formula, self.schema)
+        value = share(self.components, diagram)
+        if isinstance(formula, Query):  # as the page and the answers to a workload have it
+            named = [one.attribute for one in formula.literals]
+            return Figure.within(value, float(self._errors(named, np.array([value]))[0]), 0.0, 1.0)
         if diagram.never:
             raise QueryError("no record can satisfy the query")
         if diagram.always:
             return Figure(1.0, 0.0, 1.0, 1.0)
-        value = share(self.components, diagram)
-        errors = self._errors(diagram.decisive, np.array([value]))
-        return Figure.within(value, float(errors[0]), 0.0, 1.0)
+        error = float(self._errors(diagram.decisive, np.array([value]))[0])
+        atoms = self._atoms([], formula)
+        if atoms is not None:
+            error = max(error, atoms.error(np.ones(())))
+        return Figure.within(value, error, 0.0, 1.0)
 
     def _conditional(self, formula: Formula, given: Formula) -> Figure:
         condition = Diagram.of(given, self.schema)
@@ -112,7 +158,13 @@ class Questions:
                 self._rest(condition, total),
             ]
         )
-        return Figure.within(ratio, float(standard_errors(moves, errors)), 0.0, 1.0)
+        error = float(standard_errors(moves, errors))
+        atoms = self._atoms([], given, more=both.decisive)
+        if atoms is not None:
+            inside = self._holding(AllOf((formula, given)), atoms.attributes)
+            moves = (np.where(inside, 1.0, 0.0) - ratio) / total
+            error = max(error, atoms.error(moves))
+        return Figure.within(ratio, error, 0.0, 1.0)
 
     def table(self, columns: Sequence[int], where: Formula | None) -> CrossTable:
         """The distribution of some columns among the records that satisfy a condition."""
@@ -131,7 +183,11 @@ class Questions:
             moves = np.stack([(1.0 - ratio), -ratio, np.zeros_like(ratio)], axis=-1) / found.total
             three = np.stack([own, others, np.full(ratio.shape, rest)], axis=-1)
             certain = ~possible | (possible.sum() == 1)
-            errors = np.where(certain, 0.0, standard_errors(moves, three))
+            found_errors = standard_errors(moves, three)
+            atoms = self._atoms(columns, where)
+            if atoms is not None:
+                found_errors = np.maximum(found_errors, atoms.of_cells(ratio, found.total))
+            errors = np.where(certain, 0.0, found_errors)
         reach = WITHIN * errors
         return CrossTable(
             tuple(columns), ratio, np.maximum(ratio - reach, 0.0), np.minimum(ratio + reach, 1.0)
@@ -146,7 +202,11 @@ class Questions:
         moves = np.append((numbers.mean - value) / found.total, 0.0)
         errors = np.append(found.errors[: len(numbers.mean)], found.errors[-1])
         inner = numbers.noise_of_mean(joint / found.total, self._all_shares(column, numbers))
-        spread = float(np.hypot(standard_errors(moves, errors), np.sqrt(inner)))
+        outer = float(standard_errors(moves, errors))
+        atoms = self._atoms([column], self._present([column], where))
+        if atoms is not None:
+            outer = max(outer, atoms.error(self._padded(moves[:-1], column)))
+        spread = float(np.hypot(outer, np.sqrt(inner)))
         return Figure.within(value, spread, numbers.least, numbers.most)
 
     def quantiles(
@@ -162,6 +222,7 @@ class Questions:
         found = self._cells([column], present)
         joint = found.joint[: len(numbers.mean)]
         attributes = self._decisive([column], present)
+        atoms = self._atoms([column], present)
         figures = []
         for wanted in wanted_shares:
             value = numbers.quantile(joint, wanted)
@@ -171,7 +232,11 @@ class Questions:
             inner = numbers.noise_of_share(
                 joint / found.total, self._all_shares(column, numbers), wanted
             )
-            reach = WITHIN * float(np.hypot(standard_errors(moves, errors), np.sqrt(inner)))
+            outer = float(standard_errors(moves, errors))
+            if atoms is not None:
+                below = (numbers.parts_below(joint, wanted) - wanted) / found.total
+                outer = max(outer, atoms.error(self._padded(below, column)))
+            reach = WITHIN * float(np.hypot(outer, np.sqrt(inner)))
             if np.isnan(reach):
                 figures.append(Figure(value))
                 continue
@@ -205,6 +270,42 @@ class Questions:
             np.append(own.reshape(-1), found.errors[-1]),
         )
         return Figure.within(value, float(spread), -1.0, 1.0)
+
+    # Atoms and their errors
+
+    def _atoms(
+        self, columns: Sequence[int], where: Formula | None, more: Sequence[int] = ()
+    ) -> _Atoms | None:
+        """The finest cells that a question tells apart; None if it names too many columns.
+
+        Args:
+            columns: attributes of the question; their axes come first.
+            where: the condition.
+            more: further attributes.
+        """
+        others = self._decisive(columns, where) | set(more)
+        attributes = [*columns, *sorted(others - set(columns))]
+        count = np.prod(self.schema.sizes[attributes].astype(float))
+        if len(attributes) > MOST_LITERALS or count > MOST_ATOMS:
+            return None
+        joint = cells(self.components, attributes, self.schema)
+        errors = self._errors(attributes, joint)
+        inside = np.ones(joint.shape, dtype=bool)
+        if where is not None:
+            inside = self._holding(where, attributes)
+        return _Atoms(tuple(attributes), errors, inside, len(columns))
+
+    def _holding(self, formula: Formula, attributes: Sequence[int]) -> Bools:
+        """In which atoms a formula holds; the attributes are all that it names."""
+        found = np.zeros([int(self.schema.sizes[a]) for a in attributes], dtype=bool)
+        for codes, rest in classes(formula, attributes, self.schema):
+            found[np.ix_(*[list(own) for own in codes])] = rest.rest is True
+        return found
+
+    def _padded(self, moves: Floats, column: int) -> Floats:
+        """Moves of a column's codes; a missing cell moves nothing."""
+        missing = int(self.schema.sizes[column]) - len(moves)
+        return np.append(moves, np.zeros(missing))
 
     # Cells and their errors
 
