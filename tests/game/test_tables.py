@@ -124,6 +124,21 @@ def test_the_workload_decides_which_tables_there_are() -> None:
     assert kinds[3:5] == [Kind.DRAWS, Kind.NAMED]
 
 
+def test_a_pure_budget_too_small_for_pairs_measures_the_few_tables_that_draws_name() -> None:
+    bits = Schema(tuple(Attribute.binary(f"x{i}") for i in range(17)))
+    shape = Shape.of(random_marginals(bits, 3, 2000))
+    budget = Budget(1.0, 0.0, 30_162, accountant="pure")
+    plan = make_tables_plan(budget, shape)
+    assert plan is not None
+    assert [step.kind for step in plan.steps] == [Kind.ONE_WAY, *[Kind.DRAWS, Kind.NAMED] * 3]
+    assert sum(step.share for step in plan.steps) == pytest.approx(1.0)
+    assert 0.999 < budget.cost(plan.events) <= 1.0
+    assert plan.grouping_noise == plan.purse.deviation(plan.steps[2].share, 5)
+    assert make_tables_plan(Budget(1.0, 0.0, 1000, accountant="pure"), shape) is None
+    enough = make_tables_plan(Budget(5.0, 0.0, 30_162, accountant="pure"), shape)
+    assert Kind.PAIRS in [step.kind for step in enough.steps]
+
+
 def test_weights_of_queries_decide_the_share_of_pairs() -> None:
     declared, budget = schema(), Budget(1.0, 1e-5, ROWS)
     interest = Interest(queries=3000, k=2, focus=("b",))

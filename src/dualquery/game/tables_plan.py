@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dualquery.base.stored import Document, Json
 from dualquery.domain.schema import Schema
 from dualquery.privacy.calibration import Budget
-from dualquery.privacy.events import Events
+from dualquery.privacy.events import Events, Noise
 from dualquery.privacy.measuring import batch_event
 from dualquery.privacy.purse import COVERED, Purse
 from dualquery.workloads.workload import Workload
@@ -44,6 +44,9 @@ wrong enough to be named, and it takes several rounds until all of them were."""
 
 FEWEST_DRAWS, MOST_DRAWS = 10, 500
 """Per round."""
+
+PURE_DRAWS = 5
+"""Per round, where a pure budget is too small for all pairs."""
 
 MOST_SETS = 20_000
 """Pairs, or triples, beyond which tables take too long to count and to fit."""
@@ -156,7 +159,8 @@ class TablesPlan:
     @property
     def grouping_noise(self) -> float:
         """The noise of the tables that groups of codes should be seen through."""
-        kind = next((s.kind for s in self.steps if s.kind is not Kind.ONE_WAY), Kind.ONE_WAY)
+        larger = (Kind.PAIRS, Kind.TRIPLES, Kind.NAMED)
+        kind = next((s.kind for s in self.steps if s.kind in larger), Kind.ONE_WAY)
         chosen = max((s for s in self.steps if s.kind is kind), key=lambda step: step.tables)
         return self.purse.deviation(chosen.share, chosen.tables)
 
@@ -350,7 +354,7 @@ def _steps(purse: Purse, shape: Shape, resolution: float, fine: float) -> tuple[
     if not shape.pairs:
         return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
     if shape.pairs > MOST_SETS or purse.deviation(0.6, shape.pairs) > fine:
-        return None
+        return _few_tables(purse, shape, fine)
     narrow = shape.codes <= NARROW * shape.attributes
     rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
     draws = int(np.clip(0.6 * math.sqrt(resolution) / rounds, FEWEST_DRAWS, MOST_DRAWS))
@@ -365,6 +369,25 @@ def _steps(purse: Purse, shape: Shape, resolution: float, fine: float) -> tuple[
         Step(Kind.ONE_WAY, 0.1, shape.attributes),
         *levelled(Kind.PAIRS, 0.6, shape.pairs, shape.pair_levels),
         *rounds_of_draws(0.1, 0.2, rounds, draws),
+    )
+
+
+def _few_tables(purse: Purse, shape: Shape, fine: float) -> tuple[Step, ...] | None:
+    """One-way tables, and the few that draws name, under a pure budget.
+
+    There T tables cost T times as much as one, not √T times. So all pairs are soon too many, while
+    a few tables are still worth more than draws alone, whose costs add up in the same way.
+    """
+    if purse.noise is not Noise.LAPLACE:
+        return None
+    coarsest = max(
+        purse.deviation(0.4, shape.attributes), purse.deviation(0.4 / ROUNDS, PURE_DRAWS)
+    )
+    if coarsest > fine:
+        return None
+    return (
+        Step(Kind.ONE_WAY, 0.4, shape.attributes),
+        *rounds_of_draws(0.2, 0.4, ROUNDS, PURE_DRAWS),
     )
 
 
