@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from dualquery.base import files as private_files
+from dualquery.base.errors import ReleaseError
 from dualquery.cli import main
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
+from dualquery.game.journal import Journal
 from dualquery.release import directory
 from dualquery.release.frames import write_table
 
@@ -114,3 +116,27 @@ def test_a_private_file_through_a_link_or_into_a_pipe(tmp_path: Path) -> None:
     private_files.write_private(tmp_path / "pipe", "told")
     assert os.read(reader, 9) == b"told"
     os.close(reader)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes of POSIX")
+def test_a_journal_is_kept_where_nobody_else_can_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who can put back an older journal makes a resumed run draw rounds a second time."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    empty.chmod(0o777)
+    Journal.create(empty, {}).close()
+    assert mode(empty) == 0o700
+    used = tmp_path / "used"
+    used.mkdir()
+    (used / "mine.txt").write_text("")
+    used.chmod(0o777)
+    with pytest.raises(ReleaseError, match="everybody may write to"):
+        Journal.create(used, {})
+    used.chmod(0o755)
+    Journal.create(used, {}).close()
+    assert mode(used) == 0o755, "a directory that holds other things stays as it is"
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(ReleaseError, match="belongs to another user"):
+        Journal.create(tmp_path / "theirs", {})

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from dualquery.base.errors import ReleaseError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.engines import held
 from dualquery.estimator import DualQuery, settings
-from dualquery.game.journal import NoJournal
+from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.tables import play_tables
 from dualquery.game.tables_plan import Kind, Shape, make_tables_plan
 from dualquery.game.tables_player import TablesPlayer
@@ -49,8 +50,8 @@ def table() -> pa.Table:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fits of a few steps: what is fitted does not matter here."""
 
-    def short(budget: Budget, shape: Shape):
-        plan = make_tables_plan(budget, shape)
+    def short(budget: Budget, shape: Shape, **more):
+        plan = make_tables_plan(budget, shape, **more)
         return plan and replace(
             plan, components=4, members=1, first_steps=3, round_steps=2, last_steps=2
         )
@@ -177,3 +178,56 @@ def test_tables_that_cover_one_another_are_paid_for_one_by_one() -> None:
     (step,) = plan.steps
     four, one = plan.purse.scale(step.share, 4), plan.purse.scale(step.share, 1)
     assert four == pytest.approx(2.0 * one)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    "forged",
+    [
+        lambda one: Released(one.draws),
+        lambda one: Released.measured(replace(one.measurement, scale=one.measurement.scale / 10)),
+        lambda one: Released.measured(replace(one.measurement, noise=Noise.LAPLACE)),
+        lambda one: Released(Draws(np.arange(3), np.zeros(3, bool)), one.measurement),
+    ],
+    ids=["no tables", "less noise", "other noise", "draws beside them"],
+)
+def test_a_journal_that_does_not_fit_the_plan_is_refused(
+    forged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digests are right, so somebody made it; what it holds would be published and priced."""
+    with monkeypatch.context() as patch:
+        patch.setattr(TablesPlayer, "respond", _killed)
+        write = Journal.write_released
+        patch.setattr(Journal, "write_released", lambda j, n, one: write(j, n, forged(one)))
+        with pytest.raises(Killed):
+            JOB.release(table(), tmp_path / "out", schema=SCHEMA)
+    with pytest.raises(ReleaseError, match=r"round 1 is not what the plan.*cannot be resumed"):
+        JOB.release(table(), tmp_path / "out", schema=SCHEMA, resume=True)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("change", [1000, -100])
+def test_draws_that_name_no_query_are_refused(
+    change: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    respond, write = TablesPlayer.respond, Journal.write_released
+
+    def forged(journal: Journal, number: int, one: Released) -> None:
+        if number == 2:
+            one = Released(Draws(one.draws.queries + change, one.draws.negated))
+        write(journal, number, one)
+
+    def killed(player, known, step, released):
+        return _killed() if step == 2 else respond(player, known, step, released)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TablesPlayer, "respond", killed)
+        patch.setattr(Journal, "write_released", forged)
+        with pytest.raises(Killed):
+            JOB.release(table(), tmp_path / "out", schema=SCHEMA)
+    with pytest.raises(ReleaseError, match="round 3 is not what the plan"):
+        JOB.release(table(), tmp_path / "out", schema=SCHEMA, resume=True)
+
+
+def _killed(*arguments: object) -> None:
+    raise Killed

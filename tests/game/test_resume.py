@@ -110,7 +110,7 @@ def test_resuming_something_else_is_refused(tmp_path, schema: Schema, rows: pa.T
     out = tmp_path / "out"
     with pytest.raises(Killed):
         JOB.release(rows, out, schema=schema, progress=killed_after(4))
-    with pytest.raises(ReleaseError, match="unfinished run; continue it with --resume"):
+    with pytest.raises(ReleaseError, match="unfinished run; continue it with resume=True"):
         JOB.release(rows, out, schema=schema)
     for changed, table, reason in (
         (JOB, rows.slice(1), "another table size: the run began with 1000, now it is 999"),

@@ -127,6 +127,7 @@ class Journal:
         settle(directory)
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(directory)
             sync_directory(directory.parent)
         except OSError as error:
             raise ReleaseError(f"cannot create {str(directory)!r}: {error.strerror}") from None
@@ -402,6 +403,25 @@ def _clear(directory: Path) -> bool:
     doomed.rmdir()
     sync_directory(doomed.parent)
     return True
+
+
+def _make_private(directory: Path) -> None:
+    """Keep others out of a directory that was there before; refuse one that is theirs.
+
+    Whoever can write there could put back an older journal, and rounds would be drawn again.
+    """
+    if os.name != "posix":
+        return
+    found = directory.stat()
+    if found.st_uid != os.geteuid():
+        raise ReleaseError(f"{str(directory)!r} belongs to another user; choose another name")
+    if found.st_mode & 0o077 and not any(directory.iterdir()):
+        directory.chmod(0o700)
+    elif found.st_mode & 0o002:
+        raise ReleaseError(
+            f"everybody may write to {str(directory)!r}, and so to its journal; choose another "
+            "directory, or close it with chmod o-w"
+        )
 
 
 def _refuse_orphans(directory: Path, handle: int) -> None:

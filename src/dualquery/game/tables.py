@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.errors import ReleaseError
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import Drawer, Observer
 from dualquery.game.tables_plan import Kind, Step, TablesPlan
@@ -68,6 +69,11 @@ def play_tables(
                 measured = measure(counts, marginals, plan.purse.noise, scale, made)
                 released = Released.measured(replace(measured, expected=expected(marginals)))
             journal.write_released(number, released)
+        elif not _is_of(step, released, player, known):
+            raise ReleaseError(
+                f"what the journal holds of round {number + 1} is not what the plan of this run "
+                "releases there; the run cannot be resumed"
+            )
         move = journal.move(number)
         if move is None:
             move = player.respond(known, number, released)
@@ -76,6 +82,26 @@ def play_tables(
         rounds.append(Round(temperature, released.draws, move, released.measurement))
         observer(number + 1, len(plan.steps))
     return known, Transcript(tuple(rounds))
+
+
+def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -> bool:
+    """Whether a journal's round is one of this step: it is published and paid for as it stands.
+
+    How codes are grouped is not compared: it was decided when the tables were measured.
+    """
+    one, plan = released.measurement, player.plan
+    if step.kind is Kind.DRAWS:
+        queries = released.draws.queries
+        inside = bool(np.all((queries >= 0) & (queries < len(player.workload))))
+        return one is None and len(queries) == step.draws and inside
+    if one is None or len(released.draws):
+        return False
+    tables = player.marginals(known, step).attributes
+    return (
+        np.array_equal(one.marginals.attributes, tables)
+        and one.noise is plan.purse.noise
+        and one.scale == plan.purse.scale(step.share, len(tables))
+    )
 
 
 def _temperature(plan: TablesPlan, step: Step) -> float:

@@ -91,15 +91,9 @@ MUTANTS = (
     Mutant(
         "tables-used-before-they-are-on-disk",
         _TABLES,
-        "            journal.write_released(number, released)\n"
-        "        move = journal.move(number)\n"
-        "        if move is None:\n"
-        "            move = player.respond(known, number, released)\n",
-        "        move = journal.move(number)\n"
-        "        if move is None:\n"
-        "            move = player.respond(known, number, released)\n"
-        "            if journal.released(number) is None:\n"
-        "                journal.write_released(number, released)\n",
+        "            journal.write_released(number, released)\n",
+        "            player.respond(known, number, released)\n"
+        "            journal.write_released(number, released)\n",
         (_KILLED,),
         "A run killed while it fits would measure that round again: two tables for one price.",
     ),
@@ -177,6 +171,14 @@ MUTANTS = (
         "return drawer.draw(scaled, answers, samples, source)",
         (f"{_GAME}::test_draws_under_add_remove_use_the_temperature_that_was_paid_for",),
         "Scores are divided by n0 at a temperature for the estimated size: another range.",
+    ),
+    Mutant(
+        "tables-of-a-journal-believed",
+        _TABLES,
+        "        elif not _is_of(step, released, player, known):\n",
+        "        elif False:\n",
+        (f"{_ROUNDS}::test_a_journal_that_does_not_fit_the_plan_is_refused",),
+        "A journal that was tampered with would be published, whatever it costs.",
     ),
     Mutant(
         "tables-forged-groups-believed",
