@@ -135,8 +135,8 @@ class TablesPlan:
     def from_dict(cls, budget: Budget, content: Document) -> TablesPlan:
         """The inverse of `to_dict`, also for the releases of earlier versions."""
         steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
-        # At first every mixture was fitted between rounds, too.
-        known = {"round_members": content["members"], **content}
+        # At first every mixture was fitted between rounds, too, and no table was wide.
+        known = {"round_members": content["members"], "wide": False, **content}
         return cls(budget, steps, **{name: known[name] for name in _SETTINGS})
 
     @property
