@@ -155,7 +155,8 @@ def test_weights_of_queries_decide_the_share_of_pairs() -> None:
     made = job(k=2, focus="b", queries=3000).fit(table(), schema=declared)
     measured = made.transcript.measurements
     assert np.array_equal(
-        measured[1].marginals.attributes, player.marginals(Known((measured[0],)), first).attributes
+        measured[1].marginals.attributes,
+        player.marginals(Known((measured[0].in_codes(declared),)), first).attributes,
     )
     assert (measured[1].marginals.attributes == 1).any(axis=1).all()
     assert not (measured[2].marginals.attributes == 1).any()

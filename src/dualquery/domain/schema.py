@@ -28,6 +28,7 @@ from dualquery.domain.documents import read_document, write_document
 from dualquery.domain.orders import read_order
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
+from dualquery.domain.sub_bins import SubBins
 from dualquery.domain.types import Type
 
 FEWEST_LISTED = 50
@@ -109,6 +110,46 @@ class Schema(Attributes):
         fixed = ({"forbid": format_query(Query("conjunction", c), self)} for c in clauses)
         others = (rule for rule in self.rules if "determines" not in rule)
         return replace(self, rules=(*others, *fixed))
+
+    @cached_property
+    def fine(self) -> Schema:
+        """The same attributes with their bins cut into sub-bins; the schema itself if none is.
+
+        A column's own distribution is measured in these codes. Everything else uses the bins.
+        """
+        return self._finer[0]
+
+    @cached_property
+    def code_of_fine(self) -> npt.NDArray[np.int64]:
+        """Per code of `fine`, all laid end to end, the code of this schema that it is a part of."""
+        return self._finer[1]
+
+    @cached_property
+    def _finer(self) -> tuple[Schema, npt.NDArray[np.int64]]:
+        every = np.arange(int(self.code_start[-1]))
+        cut = [
+            (position, SubBins.of(attribute))
+            for position, attribute in enumerate(self.attributes)
+            if attribute.is_numeric
+        ]
+        cut = [(at, found) for at, found in cut if len(found) > self.attributes[at].proper_size]
+        if not cut:
+            return self, every
+        attributes, codes, done = list(self.attributes), [], 0
+        for at, found in cut:
+            attribute, first = self.attributes[at], int(self.code_start[at])
+            is_missing = attribute.default == attribute.missing_code
+            default = len(found) if is_missing else int(found.start[attribute.default])
+            attributes[at] = replace(
+                attribute,
+                edges=tuple(found.edges.tolist()),
+                default=default,
+                sub_bins=1,
+                group=None,
+            )
+            codes += [every[done:first], first + found.bin_of]
+            done = first + attribute.proper_size
+        return Schema(tuple(attributes)), np.concatenate([*codes, every[done:]])
 
     def resolve(self, columns: Iterable[str]) -> Schema:
         """Check that a table's header has every declared column, and expand the patterns.

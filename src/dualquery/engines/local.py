@@ -32,7 +32,7 @@ class LocalEngine:
 
     def __init__(self) -> None:
         # Tables are measured several times over: their codes are kept once they were read.
-        self._encoded: tuple[Table, EncodedRows] | None = None
+        self._encoded: tuple[Table, Schema, EncodedRows] | None = None
         # So are the packed columns of 0/1 attributes, from which tables are counted as well.
         self._packed: tuple[Table, PackedOnes] | None = None
 
@@ -55,12 +55,16 @@ class LocalEngine:
             return ones[1].tabulate(marginals)
         attributes = np.unique(marginals.attributes).tolist()
         kept = self._encoded
-        if kept is None or kept[0] is not table or not set(attributes) <= set(kept[1].columns):
-            self._encoded = kept = (
-                table,
-                EncodedRows.read(table, schema, attributes, out_of_domain),
-            )
-        return tabulate(kept[1], marginals)
+        if kept is None or kept[0] is not table or not set(attributes) <= set(kept[2].columns):
+            rows = EncodedRows.read(table, schema, attributes, out_of_domain)
+            self._encoded = kept = (table, schema, rows)
+        elif kept[1] is not schema:
+            if kept[1] is schema.fine:  # one-way tables come first, and need finer codes
+                rows = kept[2].coarser(schema)
+            else:
+                rows = EncodedRows.read(table, schema, attributes, out_of_domain)
+            self._encoded = kept = (table, schema, rows)
+        return tabulate(kept[2], marginals)
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         return QueryPlayer(answers, reference, log_prior=actions.log_prior)

@@ -11,6 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
 from dualquery.domain.free import Free
@@ -41,10 +44,11 @@ from dualquery.release.release import Release
 from dualquery.release.unknown import about_untouched
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
-from dualquery.rows.persons import ByPerson
+from dualquery.rows.persons import ByPerson, reads_cells
 from dualquery.rows.table import Table
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
+from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.probes import with_probes
 from dualquery.workloads.workload import Workload
 
@@ -227,10 +231,19 @@ def play(
     source = source_for(mechanism.seed)
     if plan.tables is not None:
         treatment = OutOfDomain.parse(tuning.out_of_domain)
+        # A start knows the shares of bins; to measure against them, tables must be about bins.
+        fine = reads_cells(job.source) and job.start is None
+
+        def tabulate(marginals: Marginals) -> npt.NDArray[np.int64]:
+            # One-way tables may be about sub-bins; the groups say which codes they partition.
+            same = np.array_equal(marginals.groups.code_start, job.schema.code_start)
+            schema = job.schema if same else job.schema.fine
+            return engine.tabulate(job.source, schema, marginals, treatment)
+
         _, transcript = play_tables(
             query_player,
-            lambda marginals: engine.tabulate(job.source, job.schema, marginals, treatment),
-            player_of(job.asked, plan.tables, weights=job.weights),
+            tabulate,
+            player_of(job.asked, plan.tables, weights=job.weights, fine=fine),
             source,
             expected=(lambda marginals: None) if job.start is None else job.start.expected,
             journal=run.journal,

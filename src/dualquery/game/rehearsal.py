@@ -172,7 +172,7 @@ def _measured_again(
     for one in known.measurements:
         queries = one.marginals.queries(player.workload.schema)
         expected = player.total(known) * truth.answers(queries)
-        noise = np.sqrt(one.variance) * generator.standard_normal(len(expected))
+        noise = np.sqrt(one.variances) * generator.standard_normal(len(expected))
         measurements.append(replace(one, counts=np.rint(expected + noise).astype(np.int64)))
     return tuple(measurements)
 

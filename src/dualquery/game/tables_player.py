@@ -82,6 +82,7 @@ class TablesPlayer:
         plan: TablesPlan,
         *,
         weights: Floats | None = None,
+        fine: bool = False,
         seed: int = 0,
     ) -> None:
         """Make a player.
@@ -90,11 +91,13 @@ class TablesPlayer:
             workload: the asked queries.
             plan: the steps.
             weights: how much each query counts when tables are measured; all alike if left out.
+            fine: whether one-way tables are measured in sub-bins.
             seed: of the fits' starts, which is public.
         """
         self.workload = workload
         self.plan = plan
         self.weights = weights
+        self.fine = fine
         self.seed = seed
         # The stack of the last one-way tables: a memory of what could be computed again.
         self._stacks: tuple[Measurement, Stack, Floats] | None = None
@@ -114,9 +117,11 @@ class TablesPlayer:
 
     def marginals(self, known: Known, step: Step) -> Marginals:
         """The tables that a step measures: a function of what was released before."""
-        schema = self.workload.schema
         if step.kind is Kind.ONE_WAY:
-            return Marginals(Groups.single(schema), self.used[:, None])
+            schema = self.workload.schema
+            return Marginals(
+                Groups.single(schema.fine if self.fine else schema), self.used[:, None]
+            )
         groups = self._stack(known).groups
         if step.kind is Kind.NAMED:
             # The draws of one round may name sets of different sizes; the widest are measured.
@@ -223,9 +228,11 @@ class TablesPlayer:
 
     def _with(self, known: Known, released: Released) -> Known:
         if released.measurement is not None:
-            heard = replace(known, measurements=(*known.measurements, released.measurement))
-            if released.measurement.expected is not None:
-                found = informed(released.measurement, self.total(heard))
+            # A model is about bins; sub-bins are for the values inside them.
+            measured = released.measurement.in_codes(self.workload.schema)
+            heard = replace(known, measurements=(*known.measurements, measured))
+            if measured.expected is not None:
+                found = informed(measured, self.total(heard))
                 heard = replace(known, measurements=(*known.measurements, *found))
             return replace(heard, named=())
         return replace(known, named=self._named(released.draws.queries))

@@ -35,7 +35,12 @@ PART_SEED = 17
 
 
 def player_of(
-    workload: Workload, plan: TablesPlan, *, weights: Floats | None = None, seed: int = 0
+    workload: Workload,
+    plan: TablesPlan,
+    *,
+    weights: Floats | None = None,
+    fine: bool = False,
+    seed: int = 0,
 ) -> TablesPlayer:
     """The player that a plan is for.
 
@@ -46,7 +51,7 @@ def player_of(
         seed: of the fits' own, public randomness.
     """
     kind = WidePlayer if plan.wide else TablesPlayer
-    return kind(workload, plan, weights=weights, seed=seed)
+    return kind(workload, plan, weights=weights, fine=fine, seed=seed)
 
 
 class WidePlayer(TablesPlayer):
@@ -62,9 +67,10 @@ class WidePlayer(TablesPlayer):
         plan: TablesPlan,
         *,
         weights: Floats | None = None,
+        fine: bool = False,
         seed: int = 0,
     ) -> None:
-        super().__init__(workload, plan, weights=weights, seed=seed)
+        super().__init__(workload, plan, weights=weights, fine=fine, seed=seed)
         # What the last pairs said: a memory of what could be computed again.
         self._said: tuple[Measurement, Dependence] | None = None
 

@@ -32,9 +32,9 @@ MOST_CELLS = 1 << 24
 def estimated_total(one_way: Measurement) -> float:
     """The number of records, from the totals of one-way tables.
 
-    The total of a table is as noisy as it has cells, so each counts by the inverse of its size.
+    The total of a table is as noisy as it has counts, so each weighs by the inverse of that.
     """
-    sizes = np.diff(one_way.marginals.start)
+    sizes = np.add.reduceat(one_way.variances, one_way.marginals.start[:-1]) / one_way.variance
     totals = np.add.reduceat(one_way.counts, one_way.marginals.start[:-1])
     return float(max(1.0, (totals / sizes).sum() / (1.0 / sizes).sum()))
 
@@ -48,7 +48,7 @@ def estimated_shares(one_way: Measurement, total: float, schema: Schema) -> Floa
         schema: whose codes they are.
     """
     shares = np.full(int(schema.code_start[-1]), np.nan)
-    start, noise = one_way.marginals.start, float(np.sqrt(one_way.variance))
+    start, noise = one_way.marginals.start, np.sqrt(one_way.variances)
     attributes = one_way.marginals.attributes[:, 0]
     sizes = np.diff(start)
     two = np.flatnonzero(sizes == 2)  # most columns of a wide table: all of them at once
@@ -59,23 +59,26 @@ def estimated_shares(one_way: Measurement, total: float, schema: Schema) -> Floa
     for t in np.flatnonzero(sizes != 2):
         first = int(schema.code_start[attributes[t]])
         counts = one_way.counts[start[t] : start[t + 1]].astype(float)
-        shares[first : first + sizes[t]] = _estimated(counts, noise, total) / total
+        shares[first : first + sizes[t]] = (
+            _estimated(counts, noise[start[t] : start[t + 1]], total) / total
+        )
     return shares
 
 
-def _estimated(counts: Floats, noise: float, total: float) -> Floats:
+def _estimated(counts: Floats, noise: Floats, total: float) -> Floats:
     """Counts of one attribute's codes: none negative, `total` in all.
 
     Codes far above the noise keep their count. The others share what is left, each drawn towards
     their mean as far as their spread is no larger than the noise.
     """
-    counts = counts - (counts.sum() - total) / len(counts)
+    counts = counts - (counts.sum() - total) * noise**2 / (noise**2).sum()
     sure = counts > SURE * noise
     if not sure.all():
         rest = counts[~sure]
         left = max(total - counts[sure].sum(), 0.0)
         spread = float(np.mean((rest - rest.mean()) ** 2))
-        kept = max(0.0, 1.0 - noise**2 / spread) if spread > 0.0 else 0.0
+        blurred = float(np.mean(noise[~sure] ** 2))
+        kept = max(0.0, 1.0 - blurred / spread) if spread > 0.0 else 0.0
         shared = np.maximum(left / len(rest) + kept * (rest - rest.mean()), 0.0)
         if shared.sum() <= 0.0:
             shared = np.ones(len(rest))

@@ -88,9 +88,9 @@ class Measured:
             if one.marginals.arity > 1:
                 continue
             row = self._rows_of_cells(one.marginals)
-            members = np.bincount(row, minlength=stack.rows)
+            variance = np.bincount(row, one.variances, stack.rows)
             found = np.bincount(row, one.counts, stack.rows)
-            sure = np.where(members > 0, 1.0 / (np.maximum(members, 1) * one.variance), 0.0)
+            sure = np.where(variance > 0.0, 1.0 / np.where(variance > 0.0, variance, 1.0), 0.0)
             counts += sure * found
             precision += sure
         counts /= np.where(precision > 0.0, precision, 1.0)

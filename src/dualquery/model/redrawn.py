@@ -36,10 +36,11 @@ def share_noise(schema: Schema, measurements: Sequence[Measurement], total: floa
     for one in measurements:
         shapes = one.marginals.shapes
         cells = shapes.prod(axis=1)
+        variance = np.add.reduceat(one.variances, one.marginals.start[:-1]) / cells
         for place in range(one.marginals.arity):
             attribute, size = one.marginals.attributes[:, place], shapes[:, place]
             alone = size == schema.sizes[attribute]
-            np.add.at(precision, attribute, alone * size / (cells * one.variance))
+            np.add.at(precision, attribute, alone * size / (cells * variance))
     found = np.where(precision > 0.0, 1.0 / np.sqrt(np.maximum(precision, 1e-300)), 0.0) / total
     return np.repeat(found, np.diff(start))
 

@@ -76,7 +76,7 @@ def pooled_sums(stack: Stack, measurements: Sequence[Measurement], size: int) ->
             ordered = np.sort(positions[:, chosen], axis=1)
             numbers.append(ordered @ (width ** np.arange(size - 1, -1, -1)))
             sums.append(found)
-            precisions.append(np.full(len(found), 1.0 / (2.0**arity * one.variance)))
+            precisions.append(1.0 / np.add.reduceat(one.variances, one.marginals.start[:-1]))
     if not numbers:
         return Sums(np.zeros((0, size), np.int64), np.zeros(0), np.zeros(0))
     distinct, which = np.unique(np.concatenate(numbers), return_inverse=True)

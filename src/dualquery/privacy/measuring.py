@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
 from dualquery.base.stored import Array, Arrays
+from dualquery.domain.schema import Schema
 from dualquery.privacy.events import MeasurementEvent, Noise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
@@ -36,6 +37,7 @@ class Measurement:
         counts: the noisy counts of all cells, laid end to end.
         expected: the share of each cell by a public start; not a number where it does not say.
             None without a start.
+        parts: per cell, how many noisy counts it is the sum of; None if it is one count.
     """
 
     marginals: Marginals
@@ -43,13 +45,39 @@ class Measurement:
     scale: float
     counts: Int64
     expected: npt.NDArray[np.float64] | None = None
+    parts: Int64 | None = None
 
     @property
     def variance(self) -> float:
-        """The variance of the noise in one cell."""
+        """The variance of the noise in one count."""
         if self.noise is Noise.GAUSSIAN:
             return self.scale**2 + 1.0 / 12.0
         return 0.5 / math.sinh(0.5 / self.scale) ** 2
+
+    @property
+    def variances(self) -> npt.NDArray[np.float64]:
+        """The variance of the noise in each cell."""
+        found = np.full(len(self.counts), self.variance)
+        return found if self.parts is None else found * self.parts
+
+    def in_codes(self, schema: Schema) -> Measurement:
+        """One-way tables of sub-bins as tables of bins: counts added up, and so is their noise.
+
+        Other tables are returned as they are.
+        """
+        fine, measured = schema.fine, self.marginals
+        if measured.arity > 1 or np.array_equal(measured.groups.code_start, schema.code_start):
+            return self
+        marginals = Marginals(Groups.single(schema), measured.attributes)
+        sizes = np.diff(measured.start)
+        attribute = np.repeat(measured.attributes[:, 0], sizes)
+        cell = np.arange(measured.cells) - np.repeat(measured.start[:-1], sizes)
+        code = schema.code_of_fine[fine.code_start[attribute] + cell]
+        place = np.repeat(marginals.start[:-1], sizes) + code - schema.code_start[attribute]
+        counts = np.zeros(marginals.cells, dtype=np.int64)
+        np.add.at(counts, place, self.counts)
+        parts = np.bincount(place, minlength=marginals.cells)
+        return Measurement(marginals, self.noise, self.scale, counts, parts=parts)
 
     def event(self, neighbours: Neighbours | Unit) -> MeasurementEvent:
         """What the measurement costs, as accountants read it."""

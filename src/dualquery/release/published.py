@@ -18,9 +18,11 @@ from dualquery.base.stored import Json
 from dualquery.domain.diagrams import Diagram
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
+from dualquery.domain.sub_bins import SubBins
 from dualquery.game.transcript import Transcript
 from dualquery.model.arranging import targets_of
 from dualquery.model.corrections import Ratios, corrections
+from dualquery.model.grouping import estimated_total
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.rounding import rounded_up
@@ -205,7 +207,37 @@ class Published(Askable):
         attribute = self.schema[name]
         if not attribute.is_numeric:
             raise QueryError(f"column {name!r} has no bins; expected a column with edges")
-        return Within.unmeasured(attribute)
+        if name not in self._within:
+            self._within[name] = self._measured_within(name) or Within.unmeasured(attribute)
+        return self._within[name]
+
+    @cached_property
+    def _within(self) -> dict[str, Within]:
+        """What `within` has worked out so far."""
+        return {}
+
+    def _measured_within(self, name: str) -> Within | None:
+        """Shares of sub-bins from their noisy counts, if they were measured."""
+        schema, position = self.schema, self.schema.position(name)
+        if schema.fine is schema:
+            return None
+        for one in self.transcript.measurements:
+            marginals = one.marginals
+            if marginals.arity > 1 or not np.array_equal(
+                marginals.groups.code_start, schema.fine.code_start
+            ):
+                continue
+            chosen = np.flatnonzero(marginals.attributes[:, 0] == position)
+            if len(chosen):
+                first = int(marginals.start[chosen[0]])
+                found = SubBins.of(schema.attributes[position])
+                return Within.measured_as(
+                    found,
+                    one.counts[first : first + len(found)].astype(np.float64),
+                    float(np.sqrt(one.variance)),
+                    estimated_total(one),
+                )
+        return None
 
     def sample(
         self,

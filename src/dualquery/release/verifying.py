@@ -20,7 +20,7 @@ from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
 from dualquery.game.tables_plan import Kind, TablesPlan
-from dualquery.game.transcript import Transcript
+from dualquery.game.transcript import Round, Transcript
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release.frames import WIDEST
 from dualquery.release.parameters import RunParameters
@@ -133,8 +133,8 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
         fits = (
             all(a.dtype.kind in "iu" for a in (measured, groups.of_code, groups.sizes))
             and one.measurement.counts.dtype.kind in "iu"
-            and np.array_equal(groups.code_start, schema.code_start)
-            and groups.of_code.shape == (int(schema.code_start[-1]),)
+            and (np.array_equal(groups.code_start, schema.code_start) or _fine(one, schema))
+            and groups.of_code.shape == (int(groups.code_start[-1]),)
             and groups.sizes.shape == (attributes,)
             and measured.size > 0
             and bool(np.all((measured >= 0) & (measured < attributes)))
@@ -143,6 +143,16 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
         )
         if not fits:
             raise ReleaseError(f"the tables of round {number + 1} are no marginals of its schema")
+
+
+def _fine(one: Round, schema: Schema) -> bool:
+    """Whether these are one-way tables of the schema's sub-bins, every one for itself."""
+    if one.measurement is None or one.measurement.marginals.arity > 1:
+        return False
+    groups, expected = one.measurement.marginals.groups, Groups.single(schema.fine)
+    return np.array_equal(groups.code_start, expected.code_start) and np.array_equal(
+        groups.of_code, expected.of_code
+    )
 
 
 def _partitions(groups: Groups) -> bool:

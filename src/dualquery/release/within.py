@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.sub_bins import SubBins
+from dualquery.model.inside import shares_inside
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,6 +38,19 @@ class Within:
         """What is supposed where nothing was measured."""
         found = SubBins.of(attribute)
         return cls(found, found.plain)
+
+    @classmethod
+    def measured_as(cls, sub_bins: SubBins, counts: Floats, noise: float, total: float) -> Within:
+        """What noisy counts of the sub-bins say.
+
+        Args:
+            sub_bins: of the attribute.
+            counts: one per sub-bin.
+            noise: the standard deviation of their noise.
+            total: the number of records.
+        """
+        shares = shares_inside(counts, noise, total, sub_bins)
+        return cls(sub_bins, shares, True, noise / total)
 
     @property
     def edges(self) -> Floats:

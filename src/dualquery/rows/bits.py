@@ -40,8 +40,12 @@ class PackedOnes:
         return None
 
     def hold(self, marginals: Marginals) -> bool:
-        """Whether all attributes of these marginals are here."""
-        return bool(np.all(self._term[marginals.attributes] >= 0))
+        """Whether all attributes of these marginals are here.
+
+        A column of two bins may be asked for in sub-bins, which no bit tells apart.
+        """
+        two = marginals.groups.sizes[marginals.attributes] == 2
+        return bool(np.all((self._term[marginals.attributes] >= 0) & two))
 
     def tabulate(self, marginals: Marginals) -> Cells:
         """The private counts of every cell of every marginal, laid end to end."""

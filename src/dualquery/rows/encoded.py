@@ -72,6 +72,15 @@ class EncodedRows:
             raise TableError("the table has no rows")
         return cls(rows, {a: np.concatenate(found) for a, found in parts.items()})
 
+    def coarser(self, schema: Schema) -> EncodedRows:
+        """The codes of a schema, from those of its sub-bins."""
+        columns: dict[int, NarrowCodes] = {}
+        for attribute, codes in self.columns.items():
+            first, last = schema.fine.code_start[attribute : attribute + 2]
+            found = schema.code_of_fine[first:last] - schema.code_start[attribute]
+            columns[attribute] = found.astype(_kind(int(schema.sizes[attribute])))[codes]
+        return replace(self, columns=columns)
+
     def by_weight(self) -> Iterator[tuple[int, EncodedRows]]:
         """The rows that weigh the same together, each with what one of them weighs."""
         if self.strata is None:

@@ -124,6 +124,11 @@ class ByPerson:
             yield number, Ones(int(strata.sizes[number]), row, ones.attribute[chosen])
 
 
+def reads_cells(table: Table) -> bool:
+    """Whether a table reads cells, and not codes: only cells can be told apart inside a bin."""
+    return isinstance(table.table if isinstance(table, ByPerson) else table, ArrowTable)
+
+
 class _Waiting:
     """Rows of one stratum, until they fill a block, because small blocks take long to count."""
 

@@ -10,12 +10,37 @@ _PURSE = "src/dualquery/privacy/purse.py"
 _TRANSCRIPT = "src/dualquery/game/transcript.py"
 _ROUNDS = "tests/game/test_measured_rounds.py"
 _GAME = "tests/game/test_tables.py"
+_FINE = "tests/game/test_fine_tables.py"
 _KILLED = f"{_ROUNDS}::test_killed_inside_a_fit"
 _PRICE = "tests/privacy/test_measurements.py"
 _STATED = f"{_GAME}::test_the_planned_and_the_stated_cost_are_within_the_budget"
 _WORKERS = f"{_ROUNDS}::test_workers_count_cells_and_the_client_adds_the_noise"
 
 MUTANTS = (
+    Mutant(
+        "tables-sub-bins-believed-unchecked",
+        "src/dualquery/release/verifying.py",
+        "schema.code_start) or _fine(one, schema))",
+        "schema.code_start) or one.measurement.marginals.arity == 1)",
+        (f"{_FINE}::test_forged_sub_bins_are_refused",),
+        "A release may hold tables of other cells than its schema's sub-bins.",
+    ),
+    Mutant(
+        "tables-sub-bins-kept-for-bins",
+        "src/dualquery/engines/local.py",
+        "elif kept[1] is not schema:",
+        "elif len(kept) < 3:",
+        (f"{_FINE}::test_counts_of_sub_bins_are_exact_and_add_up_to_bins",),
+        "Tables of bins are counted from the codes of sub-bins, outside of their cells.",
+    ),
+    Mutant(
+        "tables-noise-of-a-bin-as-of-one-sub-bin",
+        _MEASURING,
+        "return found if self.parts is None else found * self.parts",
+        "return found",
+        (f"{_FINE}::test_noise_of_a_bin_is_that_of_its_sub_bins_together",),
+        "Sums of several noisy counts would pass for one: errors are stated too small.",
+    ),
     Mutant(
         "tables-batch-priced-as-one",
         _MEASURING,

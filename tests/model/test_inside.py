@@ -1,0 +1,88 @@
+"""Where values lie inside bins: smooth, never negative, and right about heavy tails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.sub_bins import SubBins
+from dualquery.model.inside import _bends, _Problem, shares_inside
+
+ROWS = 50_000
+
+
+def estimated(values: np.ndarray, sub_bins: SubBins, noise: float, seed: int) -> np.ndarray:
+    """Shares of all records, from the true bins and the noisy sub-bins."""
+    counts = np.histogram(values, sub_bins.edges)[0]
+    random = np.random.default_rng(seed)
+    noisy = counts + np.rint(random.normal(0.0, noise, len(counts)))
+    shares = shares_inside(noisy, noise, len(values), sub_bins)
+    bins = np.bincount(sub_bins.bin_of, counts) / len(values)
+    found: np.ndarray = bins[sub_bins.bin_of] * shares
+    return found
+
+
+def test_heavy_tails_have_their_means_and_quantiles() -> None:
+    money = SubBins.of(Attribute.numeric("x", [0.0, 300.0, 600.0, 1000.0, 1800.0, 4000.0, 1e5]))
+    values = np.exp(np.random.default_rng(0).normal(np.log(1000), 1.0, ROWS))
+    values = np.minimum(values, 99_999.0)
+    # The noise of a run with ε = 1, δ = 1e-6 and ten columns.
+    means = []
+    for seed in range(5):
+        found = estimated(values, money, 55.0, seed)
+        means.append(float(found @ money.means))
+        for share in (0.1, 0.5, 0.9, 0.99):
+            place = int(np.searchsorted(np.cumsum(found), share))
+            true = int(np.searchsorted(money.edges, np.quantile(values, share), side="right")) - 1
+            assert abs(place - true) <= 1
+    assert np.median(np.abs(np.array(means) / values.mean() - 1.0)) < 0.02
+    plain = np.bincount(money.bin_of, np.histogram(values, money.edges)[0])[money.bin_of]
+    assert plain @ (money.plain * money.means) > 1.5 * ROWS * values.mean()
+
+
+def test_heaps_are_kept() -> None:
+    """Thirty per cent of zeros in a column of whole numbers, and a heap at 500."""
+    random = np.random.default_rng(1)
+    values = np.where(random.random(ROWS) < 0.3, 0, random.integers(0, 1000, ROWS))
+    values[random.random(ROWS) < 0.1] = 500
+    sub_bins = SubBins.of(Attribute.numeric("x", [0, 250, 750, 1000]))
+    found = estimated(values, sub_bins, 60.0, 2)
+    true = np.histogram(values, sub_bins.edges)[0] / ROWS
+    for value in (0, 500):
+        place = int(np.searchsorted(sub_bins.edges, value, side="right")) - 1
+        assert found[place] == pytest.approx(true[place], rel=0.03)
+    # The noise alone would be 0.06 in all.
+    assert np.abs(found - true).sum() < 0.03
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_shares_are_shares_whatever_was_measured(data: st.DataObject) -> None:
+    edges = data.draw(st.sampled_from([[0, 3], [0.0, 1.0, 1e6], [-50, 0, 7, 2000], [1.0, 1e9]]))
+    sub_bins = SubBins.of(Attribute.numeric("x", edges))
+    scale = data.draw(st.sampled_from([1e-3, 1.0, 1e4, 1e9]))
+    seed = data.draw(st.integers(0, 1000))
+    counts = np.random.default_rng(seed).normal(0.0, scale, len(sub_bins))
+    counts = np.rint(counts + data.draw(st.sampled_from([0.0, 1e3, -1e6])))
+    shares = shares_inside(counts, data.draw(st.sampled_from([0.3, 50.0, 1e6])), 1000.0, sub_bins)
+    assert (shares >= 0.0).all()
+    np.testing.assert_allclose(np.add.reduceat(shares, sub_bins.start[:-1]), 1.0, rtol=1e-9)
+
+
+def test_the_banded_matrix_is_the_dense_one() -> None:
+    random = np.random.default_rng(3)
+    bends = _bends(np.sort(random.random(9)))
+    problem = _Problem(np.ones(9), 1.0, np.ones(9), bends, np.zeros(7, dtype=bool))
+    dense = np.zeros((7, 9))
+    for i in range(7):
+        dense[i, i : i + 3] = bends[i]
+    dear = random.random(7)
+    expected = dense.T @ np.diag(dear) @ dense
+    found = problem._squared(dear)
+    for above in range(3):
+        np.testing.assert_allclose(found[2 - above, above:], np.diag(expected, above))
+    f = random.random(9)
+    np.testing.assert_allclose(problem._bent(f), dense @ f)
