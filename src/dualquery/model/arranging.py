@@ -39,6 +39,12 @@ MOST_PROPOSALS = 10_000_000
 MOST_LOOKUPS = 800_000_000
 """Exchanges proposed in all, and cells of targets looked at for them: a few seconds each."""
 
+MOST_COUNTED = 4e9
+"""Cells of rows looked at to count the targets. In a wide table each of them is another line of
+memory, and counts as up to `FAR`; so fewer targets are taken."""
+
+FAR = 32.0
+
 UNTANGLING = 200
 """How often a row that breaks a rule is offered another row's code before it is drawn again."""
 
@@ -72,12 +78,19 @@ def arranged(
     state = generator.integers(1, 1 << 63, 1, dtype=np.uint64)
     rules = _Rules.of(model.schema)
     _obey(model, codes, bounds, rules, fixed, generator, state)
-    wanted = [target for target in targets if len(target) > 1]
+    wanted = _countable([target for target in targets if len(target) > 1], codes)
     if wanted and rows > 1:
         uses = _uses(model.schema, wanted)
         _exchange(model, codes, bounds, uses, rules, fixed, state, corrected)
     _shuffle(codes, generator)
     return codes
+
+
+def _countable(targets: list[tuple[int, ...]], codes: Records) -> list[tuple[int, ...]]:
+    """As many of the first targets as can be counted in a few seconds."""
+    rows, width = codes.shape
+    looked = rows * min(FAR, max(1.0, width / 64.0)) * np.cumsum([len(t) for t in targets])
+    return targets[: int(np.searchsorted(looked, MOST_COUNTED, side="right"))]
 
 
 def _shuffle(codes: Records, generator: np.random.Generator) -> None:
