@@ -26,14 +26,6 @@ MUTANTS = (
         "A release may hold tables of other cells than its schema's sub-bins.",
     ),
     Mutant(
-        "tables-sub-bins-kept-for-bins",
-        "src/dualquery/engines/local.py",
-        "elif kept[1] is not schema:",
-        "elif len(kept) < 3:",
-        (f"{_FINE}::test_counts_of_sub_bins_are_exact_and_add_up_to_bins",),
-        "Tables of bins are counted from the codes of sub-bins, outside of their cells.",
-    ),
-    Mutant(
         "tables-noise-of-a-bin-as-of-one-sub-bin",
         _MEASURING,
         "return found if self.parts is None else found * self.parts",
