@@ -117,7 +117,7 @@ def test_resuming_something_else_is_refused(tmp_path, schema: Schema, rows: pa.T
         (replace(JOB, rounds=5), rows, "another rounds"),
         (replace(JOB, queries=301), rows, "another queries"),
         (replace(JOB, seed=5), rows, "another seed"),
-        (replace(JOB, k=2), rows, "another workload"),
+        (replace(JOB, k=2), rows, "another w(eights|orkload)"),
     ):
         with pytest.raises(ReleaseError, match=reason):
             changed.release(table, out, schema=schema, resume=True)
