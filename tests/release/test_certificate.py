@@ -40,11 +40,11 @@ def test_the_theorem_holds_where_its_parameters_are_met(schema: Schema, rows: pa
     assert "probability 0.95" in describe_certificate(certificate)
 
 
-def test_bad_wishes() -> None:
+def test_bad_wishes(schema: Schema) -> None:
     for settings, word in (
         ({"certify": 0.0}, "certify = 0"),
         ({"certify": 1.5}, "certify = 1.5"),
         ({"certify": 0.1, "player": "model"}, "needs player = record"),
     ):
         with pytest.raises(ParameterError, match=word):
-            dq.DualQuery(epsilon=1.0, delta=1e-3, **settings).fit(None, schema=None)
+            dq.DualQuery(epsilon=1.0, delta=1e-3, **settings).fit(None, schema=schema)
