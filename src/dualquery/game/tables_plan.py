@@ -54,8 +54,11 @@ MOST_SETS = 20_000
 WIDEST = 2_000
 """Attributes beyond which pairs are far too many to be measured one and all."""
 
-MEMBERS, FINER_MEMBERS = 8, 4
-"""Mixtures that are averaged; fewer where each has more components and takes more steps."""
+MEMBERS, COSTLY_MEMBERS = 8, 4
+"""Mixtures that are averaged; fewer where a step of each is costly."""
+
+COSTLY = 10_000_000
+"""Steps are costly from this number of pairs of codes times components on."""
 
 ROUND_MEMBERS = 2
 """Of them, so many are fitted between rounds, to say where the next tables are measured."""
@@ -321,12 +324,13 @@ def make_tables_plan(budget: Budget, shape: Shape, *, started: bool = False) -> 
     if steps is None:
         return None
     finer = resolution >= FINER
+    components = _components(resolution, shape.codes)
     return TablesPlan(
         budget,
         steps,
         resolution,
-        components=_components(resolution, shape.codes),
-        members=FINER_MEMBERS if finer else MEMBERS,
+        components=components,
+        members=MEMBERS if components * shape.codes**2 <= COSTLY else COSTLY_MEMBERS,
         round_members=ROUND_MEMBERS,
         first_steps=500 if finer else 300,
         round_steps=200,
