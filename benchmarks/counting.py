@@ -2,22 +2,21 @@
 
     python -m benchmarks counting
 
-The data set comes from DUALQUERY_DATA (or ../shared/data); without it, biased bits of the same
+The data set comes from the folder DUALQUERY_DATA; without it, biased bits of the same
 shape stand in. NumPy is timed on a sample of the same queries, on one thread, as a user would
 write it, and on as many threads as the package uses for the packed form.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 
+from benchmarks.tables import data_folder
 from dualquery.base.threads import over_ranges, thread_count
 from dualquery.domain.schema import Schema
 from dualquery.paper.datasets import BiasedTable
@@ -34,7 +33,7 @@ def kdd99() -> tuple[str, Schema, Table]:
     """The table, with its name; a stand-in of the same shape where there is no file."""
     from dualquery.paper.datasets.catalogue import load
 
-    folder = Path(os.environ.get("DUALQUERY_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    folder = data_folder()
     if (folder / "kdd99.csv.gz").is_file():
         table, schema = load("kdd99", folder)
         return "kdd99", schema, table

@@ -5,7 +5,7 @@
     python -m benchmarks.oracles --json FILE       the rows as JSON
 
 Instances are built on the spot from fixed seeds by playing the plain game; the data sets
-come from DUALQUERY_DATA (or ../shared/data) and are passed over where they are absent.
+come from the folder DUALQUERY_DATA and are passed over where they are absent.
 """
 
 from __future__ import annotations

@@ -15,18 +15,16 @@ from dualquery.paper.datasets.catalogue import DATA_SETS, load
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.workloads.workload import Workload
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
-
 
 def data_folder() -> Path:
-    """Where files of public tables are: `DUALQUERY_DATA`, or beside the repository."""
-    return Path(os.environ.get("DUALQUERY_DATA", SHARED))
+    """Where files of public tables are: `DUALQUERY_DATA`, or `data` where one stands."""
+    return Path(os.environ.get("DUALQUERY_DATA", "data"))
 
 
 def public_table(name: str) -> tuple[Any, Schema] | None:
     """A table in the paper's discretisation; None where its file is not here."""
     data = DATA_SETS[name]
-    file = data.find() or SHARED / data.file
+    file = data.find() or data_folder() / data.file
     return load(name, file) if file.is_file() else None
 
 

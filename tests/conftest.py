@@ -16,7 +16,8 @@ from dualquery.domain.schema import Schema
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 
-DATA = Path(os.environ.get("DUALQUERY_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("DUALQUERY_DATA", "data"))
+"""Where files of public tables are; tests that need one are skipped without it."""
 
 
 @pytest.fixture(scope="session")
