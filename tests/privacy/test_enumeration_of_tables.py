@@ -15,7 +15,7 @@ named tables. The loss of a measurement is a sum over the cells that differ, one
 per cell, whatever y is: its distribution is a convolution. Losses are rounded up to a grid, so the
 result is an upper bound; y runs over outcomes that were measured, and over extreme ones.
 
-**Joint.** Records over {0,1}×{0}, noise of about one record: every outcome of the measured tables
+**Joint.** Records over {0,1}×{0}, noise of half a record: every outcome of the measured tables
 with more than a negligible chance is listed, with the fit that follows it, and the draws after it.
 """
 
@@ -419,7 +419,7 @@ LINE = Universe(
     ((0, 0), (1, 0)),
     REPLACE,
     1,
-    14.0,
+    36.0,
     (0.35, 0.25, 0.1, 0.3),
 )
 
@@ -477,8 +477,8 @@ def listed(universe: Universe, negligible: float) -> Listed:
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", list(Neighbours))
 def test_all_outcomes_of_a_small_default_run(unit: Neighbours) -> None:
-    """Noise of about one record is rounded coarsely, so the claim is kept with some room."""
-    universe = replace(LINE, unit=unit, epsilon=14.0 if unit is REPLACE else 9.0)
+    """Thousands of fits: .98 and .96 of the claim are reached, though noise is rounded coarsely."""
+    universe = replace(LINE, unit=unit, epsilon=36.0 if unit is REPLACE else 22.0)
     every = listed(universe, math.log(1e-9))
     chances = np.array(every.chances)
     missed = 1.0 - np.exp(chances).sum(axis=0)
@@ -505,4 +505,4 @@ def test_all_outcomes_of_a_small_default_run(unit: Neighbours) -> None:
             claim = ACCOUNTANTS["gaussian"].delta(claimed, epsilon)
             assert total <= claim
             closest = max(closest, total / claim)
-    assert 0.5 < closest <= 1.0
+    assert 0.9 < closest <= 1.0
