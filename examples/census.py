@@ -93,10 +93,10 @@ def main(folder: Path, rows: int = 20_000, queries: int = 20_000) -> None:
 
     # 6. The error. NOT PRIVATE: for the curator alone, were the table a real one.
     result = dq.evaluate(release, table)
-    print(f"max error {result.errors.max_error:.4f}, average {result.errors.average_error:.5f}")
+    print(f"max error {result.distance.max_error:.4f}, average {result.distance.average_error:.5f}")
     for name, errors in result.baselines.items():
         print(f"  {name}: {errors.max_error:.4f}, {errors.average_error:.5f}")
-    assert result.errors.average_error < result.baselines["uniform"].average_error
+    assert result.distance.average_error < result.baselines["uniform"].average_error
 
 
 if __name__ == "__main__":

@@ -104,7 +104,8 @@ def main(rows: int = 8_000, rounds: int = 25) -> None:
         result = dq.evaluate(release, survey)  # NOT PRIVATE; this survey is invented
         print(
             f"{release.parameters.oracle:>12}: ε = {release.privacy.epsilon:.3f}, "
-            f"max error {result.errors.max_error:.3f}, average {result.errors.average_error:.4f}"
+            f"max error {result.distance.max_error:.3f}, "
+            f"average {result.distance.average_error:.4f}"
         )
 
 

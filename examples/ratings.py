@@ -70,8 +70,8 @@ def main(folder: Path, people: int = 10_000, films: int = 2_000) -> None:
     print(f"100 synthetic people as a sparse matrix: {synthetic.shape}, {synthetic.nnz} ratings")
 
     result = dq.evaluate(release, ratings)  # NOT PRIVATE: for the curator alone
-    print(f"max error {result.errors.max_error:.4f}, average {result.errors.average_error:.5f}")
-    assert result.errors.average_error < result.baselines["zeros"].average_error
+    print(f"max error {result.distance.max_error:.4f}, average {result.distance.average_error:.5f}")
+    assert result.distance.average_error < result.baselines["zeros"].average_error
 
 
 if __name__ == "__main__":
