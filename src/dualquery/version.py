@@ -1,3 +1,3 @@
 """The version, alone: the release writer needs it without the rest of the package."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -111,7 +111,7 @@ def test_a_scheduler_that_dies_is_told_in_seconds(
         ):
             with pytest.raises(EngineError, match=rf"scheduler at {address} is gone") as said:
                 ask()
-            assert "--engine local" in str(said.value)
+            assert 'engine="local"' in str(said.value)
             assert "\n" not in str(said.value)
         assert time.monotonic() - begun < 60.0
     assert not [one for one in caplog.records if one.name.startswith("distributed.client")]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cholesky_banded, solveh_banded
 
 from dualquery.domain.sub_bins import SubBins
 
@@ -149,6 +148,8 @@ class _Problem:
 
     def likeliest(self, used: npt.NDArray[np.bool_]) -> Floats:
         """The shares of the stiffness with the largest (approximate) marginal likelihood."""
+        from scipy.linalg import cholesky_banded
+
         f = np.full(len(self.counts), -np.log(self.widths.sum()))
         best = -np.inf
         kept = self._shares(f)
@@ -168,6 +169,8 @@ class _Problem:
         self, f: Floats, stiffness: float, used: npt.NDArray[np.bool_]
     ) -> tuple[Floats, float]:
         """Newton's method, damped where a step would go uphill."""
+        from scipy.linalg import solveh_banded
+
         cost, damping = self._cost(f, stiffness, used), 1e-3
         for _ in range(STEPS):
             shares = self._shares(f)

@@ -166,7 +166,7 @@ const dualquery = (() => {
   // The query language. White space is what Python's \s takes for it.
   const WORD = new RegExp(
     "^[^\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000" +
-    "\"&,(){}\\[\\]=<>!]+$");
+    "\"&|,(){}\\[\\]=<>!]+$");
 
   function quote(text) {
     return WORD.test(text) && !["in", "is", "not"].includes(text) ? text : JSON.stringify(text);
