@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from dualquery.base.checks import whole
 from dualquery.base.errors import ParameterError, TableError
@@ -308,7 +308,7 @@ def _draft_items(table: LongTable) -> Draft:
     """A 0/1 attribute for every item of a table in long format."""
     items: set[str] = set()
     for batch in table.table.batches([table.item]):
-        found = pa.compute.unique(batch.column(0)).to_pylist()
+        found = pc.unique(batch.column(0)).to_pylist()
         items.update(table.named(item) for item in found if item is not None)
     if not items:
         raise TableError("the table has no rows; a draft needs some")

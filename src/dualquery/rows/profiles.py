@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dualquery.base.errors import DualQueryError, TableError
 from dualquery.domain.types import DAY, Number, Type, number_of, text_of
@@ -84,12 +85,12 @@ class Profile:
             column = column.dictionary_decode()
         if pa.types.is_timestamp(column.type):
             if column.type.tz is not None:
-                column = pa.compute.local_timestamp(column)
+                column = pc.local_timestamp(column)
             column = column.cast(pa.timestamp("us"), safe=False)
         self.held = column.type
         self.rows += len(column)
         try:
-            found = pa.compute.value_counts(column)
+            found = pc.value_counts(column)
             cells, times = found.field("values").to_pylist(), found.field("counts").to_pylist()
         except (pa.ArrowException, ValueError, OverflowError) as error:
             self.problem = str(unreadable(self.name, column.type, error))

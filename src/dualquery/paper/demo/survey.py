@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dualquery.domain.schema import Schema
 
@@ -75,7 +76,7 @@ def make_survey(rows: int = ROWS, seed: int = 7) -> pa.Table:
         columns[name] = (random.random(rows) < _logistic(level)).astype(np.int64)
     table = pa.table(columns)
     unsaid = pa.array(random.random(rows) < 0.05)
-    income = pa.compute.if_else(unsaid, pa.scalar(None, pa.int64()), table.column("income"))
+    income = pc.if_else(unsaid, pa.scalar(None, pa.int64()), table.column("income"))
     return table.set_column(table.schema.get_field_index("income"), "income", income)
 
 
