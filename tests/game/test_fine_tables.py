@@ -13,8 +13,9 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.domain.sub_bins import SubBins
 from dualquery.engines.local import LocalEngine
-from dualquery.game.tables_plan import Shape, make_tables_plan
+from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_player import TablesPlayer
+from dualquery.game.tables_shape import Shape
 from dualquery.game.transcript import Transcript
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise

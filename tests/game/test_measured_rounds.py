@@ -17,8 +17,10 @@ from dualquery.engines import held
 from dualquery.estimator import DualQuery, settings
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.tables import play_tables
-from dualquery.game.tables_plan import Kind, Shape, make_tables_plan
+from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_player import TablesPlayer
+from dualquery.game.tables_shape import Shape
+from dualquery.game.tables_steps import Kind
 from dualquery.game.transcript import Released
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise

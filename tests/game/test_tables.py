@@ -19,8 +19,10 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.evaluation.figures import evaluate
 from dualquery.game import tables as tables_module
-from dualquery.game.tables_plan import Kind, Shape, TablesPlan, attribute_sets, make_tables_plan
+from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.game.tables_shape import Shape, attribute_sets
+from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Transcript
 from dualquery.model.grouping import MOST_CELLS
 from dualquery.privacy.calibration import Budget

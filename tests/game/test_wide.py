@@ -14,7 +14,9 @@ from dualquery.domain.schema import Schema
 from dualquery.engines.local import LocalEngine
 from dualquery.game import tables as tables_module
 from dualquery.game.plan import Plan, estimate
-from dualquery.game.tables_plan import Kind, Shape, TablesPlan, make_tables_plan
+from dualquery.game.tables_plan import make_tables_plan
+from dualquery.game.tables_shape import Shape
+from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.wide_plan import MOST_PAIRS, make_wide_plan
 from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.paper.datasets import BiasedTable

@@ -39,8 +39,8 @@ from dualquery.game import tables as loop
 from dualquery.game.journal import NoJournal
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.tables import play_tables
-from dualquery.game.tables_plan import Kind, Step, TablesPlan
 from dualquery.game.tables_player import TablesPlayer
+from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.calibration import Budget

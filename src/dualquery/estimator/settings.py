@@ -15,7 +15,8 @@ from dualquery.domain.free import Free
 from dualquery.domain.schema import Schema
 from dualquery.engines.engine import check_engine
 from dualquery.game.plan import Plan, Player, default_player, make_plan
-from dualquery.game.tables_plan import Shape, make_tables_plan
+from dualquery.game.tables_plan import make_tables_plan
+from dualquery.game.tables_shape import Shape
 from dualquery.game.wide_plan import make_wide_plan
 from dualquery.model.schedule import Schedule
 from dualquery.oracles.oracle import Oracle

@@ -28,7 +28,7 @@ from dualquery.game.model_player import ModelPlayer
 from dualquery.game.plan import Plan, Player
 from dualquery.game.record_player import RecordPlayer
 from dualquery.game.tables import play_tables
-from dualquery.game.tables_plan import Shape
+from dualquery.game.tables_shape import Shape
 from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import player_of
 from dualquery.model.schedule import Schedule

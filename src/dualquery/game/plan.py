@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
-from dualquery.game.tables_plan import Kind, TablesPlan
+from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.model.schedule import extent
 from dualquery.model.signs import DENSE
 from dualquery.privacy.accountants import epsilon_by_accountant

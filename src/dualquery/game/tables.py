@@ -11,8 +11,8 @@ import numpy.typing as npt
 from dualquery.base.errors import ReleaseError
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import Drawer, Observer
-from dualquery.game.tables_plan import Kind, Step, TablesPlan
 from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Round, Transcript
 from dualquery.privacy.measuring import measure
 from dualquery.privacy.sampler import Draws

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from dualquery.domain.free import Free
 from dualquery.game.moves import Move, TablesMove, expect
-from dualquery.game.tables_plan import Kind, Step, TablesPlan, weighed_sets
+from dualquery.game.tables_shape import weighed_sets
+from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Transcript
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.ensemble import climbed, published

@@ -14,19 +14,9 @@ import math
 import numpy as np
 
 from dualquery.base.errors import ParameterError
-from dualquery.game.tables_plan import (
-    FEWEST_DRAWS,
-    MOST_DRAWS,
-    MOST_SETS,
-    ROUND_MEMBERS,
-    WIDEST,
-    Kind,
-    Shape,
-    Step,
-    TablesPlan,
-    levelled,
-    rounds_of_draws,
-)
+from dualquery.game.tables_plan import FEWEST_DRAWS, MOST_DRAWS, ROUND_MEMBERS, WIDEST
+from dualquery.game.tables_shape import MOST_SETS, Shape
+from dualquery.game.tables_steps import Kind, Step, TablesPlan, levelled, rounds_of_draws
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
 from dualquery.privacy.purse import COVERED, Purse

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.game.tables_plan import Kind, TablesPlan, weighed_sets
 from dualquery.game.tables_player import DECAY_SQUARE, Known, TablesPlayer
+from dualquery.game.tables_shape import weighed_sets
+from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.model.dependence import CLEAR, Dependence
 from dualquery.model.ensemble import climbed
 from dualquery.model.grouping import LEAST

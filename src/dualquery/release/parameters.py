@@ -12,7 +12,7 @@ from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Document, Json
 from dualquery.domain.free import Free
 from dualquery.game.plan import Player
-from dualquery.game.tables_plan import TablesPlan
+from dualquery.game.tables_steps import TablesPlan
 from dualquery.model.schedule import Schedule
 from dualquery.model.totals import Total
 from dualquery.privacy.calibration import Budget

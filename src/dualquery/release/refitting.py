@@ -9,7 +9,7 @@ from dualquery.base.checks import whole
 from dualquery.base.errors import ReleaseError
 from dualquery.game.fitting import fit_transcript
 from dualquery.game.rehearsal import rehearse, rehearse_tables
-from dualquery.game.tables_plan import TablesPlan
+from dualquery.game.tables_steps import TablesPlan
 from dualquery.game.wide_player import player_of
 from dualquery.model.forbidden import without_forbidden
 from dualquery.model.totals import obeying

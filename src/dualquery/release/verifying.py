@@ -19,7 +19,7 @@ import numpy as np
 from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
-from dualquery.game.tables_plan import Kind, TablesPlan
+from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Round, Transcript
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release.frames import WIDEST

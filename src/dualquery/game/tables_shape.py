@@ -1,0 +1,130 @@
+"""What a plan of tables needs to know of a workload: which attributes its queries name together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.domain.schema import Schema
+from dualquery.workloads.workload import Workload
+
+Floats = npt.NDArray[np.float64]
+
+MOST_SETS = 20_000
+"""Pairs, or triples, beyond which tables take too long to count and to fit."""
+
+
+def attribute_sets(workload: Workload, arity: int) -> npt.NDArray[np.int32]:
+    """The sets of so many attributes that occur together in a query, in order."""
+    return weighed_sets(workload, arity)[0]
+
+
+def weighed_sets(
+    workload: Workload, arity: int, weights: Floats | None = None
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The sets of so many attributes that occur together in a query, and the level of each.
+
+    Args:
+        workload: the queries.
+        arity: how many attributes a set has.
+        weights: how much each query counts; all of them alike where left out.
+    """
+    weights = np.ones(len(workload)) if weights is None else weights
+    attribute = workload.literals.attribute[workload.terms >> 1].astype(np.int64)
+    lengths = np.diff(workload.start)
+    width = len(workload.schema)
+    found: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    counted: list[Floats] = [np.empty(0)]
+    for length in np.unique(lengths[lengths >= arity]).tolist():
+        chosen = np.flatnonzero(lengths == length)
+        sets = np.sort(attribute[workload.start[chosen][:, None] + np.arange(length)], axis=1)
+        for part in combinations(range(length), arity):
+            # One number per set: sorting numbers is many times faster than sorting rows.
+            number = np.zeros(len(sets), dtype=np.int64)
+            for place in part:
+                number = number * width + sets[:, place]
+            different, which = np.unique(number, return_inverse=True)
+            found.append(different)
+            counted.append(np.bincount(which, weights[chosen], len(different)).astype(np.float64))
+    number, which = np.unique(np.concatenate(found), return_inverse=True)
+    weight = np.bincount(which, np.concatenate(counted), len(number)).astype(np.float64)
+    digits = []
+    for _ in range(arity):
+        number, digit = np.divmod(number, width)
+        digits.append(digit)
+    return np.stack(digits[::-1], axis=1).astype(np.int32), levels_of(weight, float(weights.min()))
+
+
+def levels_of(weight: Floats, query: float) -> npt.NDArray[np.int64]:
+    """How many powers of √10 a set counts more, or less, than the median; between −4 and 4.
+
+    Sets of one level are measured alike. Ten queries are added to every set, so that the scatter
+    of a few random queries makes no level.
+
+    Args:
+        weight: how much each set counts.
+        query: how much a query counts at least.
+    """
+    if not len(weight):
+        return np.empty(0, dtype=np.int64)
+    median = np.quantile(weight, 0.5, method="lower")
+    ratio = (weight + 10.0 * query) / (median + 10.0 * query)
+    return np.clip(np.rint(2.0 * np.log10(ratio)), -4, 4).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a plan needs to know of a workload.
+
+    Attributes:
+        attributes: how many the queries name.
+        codes: how many codes those have together.
+        pairs: how many pairs of attributes occur together in a query.
+        triples: how many triples do; 0 where there are more than 20,000 pairs.
+        parities: whether any query is a parity, which no table answers.
+        pair_levels: how many pairs have each level; see `levels_of`.
+        triple_levels: how many triples have.
+    """
+
+    attributes: int
+    codes: int
+    pairs: int
+    triples: int
+    parities: bool = False
+    pair_levels: tuple[tuple[int, int], ...] = ()
+    triple_levels: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, workload: Workload, weights: Floats | None = None) -> Shape:
+        """The shape of a workload; `weights` says how much each query counts."""
+        used = np.unique(workload.literals.attribute[workload.terms >> 1])
+        codes = int(workload.schema.sizes[used].sum())
+        _, pairs = weighed_sets(workload, 2, weights)
+        triples = weighed_sets(workload, 3, weights)[1] if len(pairs) <= MOST_SETS else pairs[:0]
+        return cls(
+            len(used),
+            codes,
+            len(pairs),
+            len(triples),
+            workload.has_parities,
+            _tally(pairs),
+            _tally(triples),
+        )
+
+    @classmethod
+    def of_all(cls, schema: Schema, k: int) -> Shape:
+        """All k-way marginals of a schema."""
+        d = len(schema)
+        pairs = math.comb(d, 2) if k >= 2 else 0
+        triples = math.comb(d, 3) if k >= 3 and pairs <= MOST_SETS else 0
+        return cls(d, int(schema.sizes.sum()), pairs, triples)
+
+
+def _tally(levels: npt.NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+    """How many sets have each level, the highest level first."""
+    found, counts = np.unique(levels, return_counts=True)
+    return tuple(zip(found[::-1].tolist(), counts[::-1].tolist(), strict=True))

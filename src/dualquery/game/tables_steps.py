@@ -1,0 +1,184 @@
+"""The steps of a run that measures tables, and what each of them may cost.
+
+Here stands what a plan is, and how it is kept in a release. Which steps a run takes is decided in
+`game.tables_plan` and `game.wide_plan`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from dualquery.base.stored import Document, Json
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Events
+from dualquery.privacy.measuring import batch_event
+from dualquery.privacy.purse import Purse
+
+
+class Kind(StrEnum):
+    """What one step of the plan releases."""
+
+    ONE_WAY = "one-way tables"
+    PAIRS = "pair tables"
+    TRIPLES = "triple tables"
+    DRAWS = "draws"
+    NAMED = "named tables"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what is released, for which share of the budget."""
+
+    kind: Kind
+    share: float
+    tables: int = 0
+    """How many tables are measured, at most."""
+    draws: int = 0
+    level: int = 0
+    """Of pairs and triples: how much more, or less, the workload asks about these tables than
+    about most; see `levels_of`."""
+
+
+@dataclass(frozen=True)
+class TablesPlan:
+    """All steps of a run that measures tables, fixed before any private row is read.
+
+    Attributes:
+        budget: what the run may cost.
+        steps: in order; their shares add up to one.
+        resolution: R, how many records' worth of noise the budget is away from exact.
+        components: of each mixture.
+        members: how many mixtures are averaged.
+        round_members: how many of them are fitted between rounds.
+        first_steps: gradient steps of the first fit.
+        round_steps: of the fits between rounds.
+        last_steps: of the last fit.
+        wide: whether pairs are so many that each is noisy; the tables then say whether the model
+            needs more than independent attributes.
+    """
+
+    budget: Budget
+    steps: tuple[Step, ...]
+    resolution: float
+    components: int
+    members: int
+    round_members: int
+    first_steps: int
+    round_steps: int
+    last_steps: int
+    wide: bool = False
+
+    @cached_property
+    def purse(self) -> Purse:
+        return Purse(self.budget)
+
+    def to_dict(self) -> Json:
+        """The plan as it stands in a release, without the budget that stands beside it."""
+        return {
+            "steps": [asdict(step) | {"kind": str(step.kind)} for step in self.steps],
+            **{name: getattr(self, name) for name in _SETTINGS},
+        }
+
+    @classmethod
+    def from_dict(cls, budget: Budget, content: Document) -> TablesPlan:
+        """The inverse of `to_dict`, also for the releases of earlier versions."""
+        steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
+        # At first every mixture was fitted between rounds, too, and no table was wide.
+        known = {"round_members": content["members"], "wide": False, **content}
+        return cls(budget, steps, **{name: known[name] for name in _SETTINGS})
+
+    @property
+    def draws(self) -> int:
+        """Draws per round."""
+        return max((step.draws for step in self.steps), default=0)
+
+    @property
+    def rounds(self) -> int:
+        return sum(step.kind is Kind.DRAWS for step in self.steps)
+
+    @property
+    def temperature(self) -> float:
+        """Of every round of draws; 0 where there is none."""
+        for step in self.steps:
+            if step.kind is Kind.DRAWS:
+                return self.purse.temperature(step.share, step.draws)
+        return 0.0
+
+    @property
+    def grouping_noise(self) -> float:
+        """The noise of the tables that groups of codes should be seen through."""
+        larger = (Kind.PAIRS, Kind.TRIPLES, Kind.NAMED)
+        kind = next((s.kind for s in self.steps if s.kind in larger), Kind.ONE_WAY)
+        chosen = max((s for s in self.steps if s.kind is kind), key=lambda step: step.tables)
+        return self.purse.deviation(chosen.share, chosen.tables)
+
+    @property
+    def events(self) -> Events:
+        """What the run will release, for the accountants; named tables at their most."""
+        planned = Events.of_measurements()
+        for step in self.steps:
+            if step.kind is Kind.DRAWS:
+                temperature = self.purse.temperature(step.share, step.draws)
+                more = self.budget.events([temperature], [step.draws])
+            else:
+                scale = self.purse.scale(step.share, step.tables)
+                event = batch_event(self.purse.noise, scale, step.tables, self.budget.unit)
+                more = Events.of_measurements(event)
+            planned = planned.then(more)
+        return planned
+
+
+_SETTINGS = (
+    "resolution",
+    "components",
+    "members",
+    "round_members",
+    "first_steps",
+    "round_steps",
+    "last_steps",
+    "wide",
+)
+
+
+def levelled(
+    kind: Kind, share: float, tables: int, levels: tuple[tuple[int, int], ...]
+) -> list[Step]:
+    """One step per level of the tables.
+
+    A sum Σ wσ under a fixed Σ 1/σ² is least if 1/σ² is proportional to w^{2/3}: a table that
+    counts ten times as much gets 4.6 times the precision.
+
+    Args:
+        kind: of the tables.
+        share: of the budget, for all of them.
+        tables: how many there are.
+        levels: per level, how many tables are on it; empty if all count alike.
+    """
+    if not levels:
+        return [Step(kind, share, tables)]
+    parts = [count * 10.0 ** (level / 3.0) for level, count in levels]
+    return [
+        Step(kind, share * part / sum(parts), count, level=level)
+        for part, (level, count) in zip(parts, levels, strict=True)
+    ]
+
+
+def rounds_of_draws(drawn: float, named: float, rounds: int, draws: int) -> list[Step]:
+    """Rounds of draws, each followed by the tables that they name.
+
+    Args:
+        drawn: the share of the budget for all draws.
+        named: the share for all tables that they name.
+        rounds: how many.
+        draws: per round.
+    """
+    return [
+        step
+        for _ in range(rounds)
+        for step in (
+            Step(Kind.DRAWS, drawn / rounds, draws=draws),
+            Step(Kind.NAMED, named / rounds, tables=draws),
+        )
+    ]
