@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import dualquery as dq
-from dualquery.base.errors import DualQueryError, SchemaError, TableError
+from dualquery.base.errors import DualQueryError, ParameterError, SchemaError, TableError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.rows.checking import EYES_ONLY, check
@@ -152,3 +152,17 @@ def test_cells_that_stand_for_a_missing_one(cells: list[object]) -> None:
 def test_bad_words_for_missing_cells(missing: object, message: str) -> None:
     with pytest.raises(SchemaError, match=f"'c'.*{message}"):
         Attribute.from_dict("c", {"values": ["x", "y"], "missing": missing})
+
+
+def test_weights_are_checked_with_the_rest() -> None:
+    frame = pd.DataFrame({"ward": ["a", "x", "b"], "w": [1.0, 9.0, 0.5]})
+    schema = Schema((Attribute.categorical("ward", ["a", "b"]),))
+    found = check(frame, schema, weight="w", weight_bound=2.0)
+    assert [problem.column for problem in found.problems] == ["ward"]
+    assert "1 weights above 2 are cut to it" in found.notes
+    assert not any("does not declare" in note for note in found.notes)
+    bad = check(frame.assign(w=[1.0, -1.0, 1.0]), schema, weight="w", weight_bound=2.0)
+    assert [problem.column for problem in bad.problems] == ["ward", "w"]
+    assert "-1.0 is no weight" in bad.text()
+    with pytest.raises(ParameterError, match="weight and weight_bound go together"):
+        check(frame, schema, weight="w")

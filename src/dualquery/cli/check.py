@@ -19,6 +19,8 @@ def check(
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
     records: options.LongRecords = None,
+    weight: options.Weight = None,
+    weight_bound: options.WeightBound = None,
     as_json: options.Json = False,
 ) -> None:
     """Say everything that a release would refuse. FOR THE CURATOR'S EYES: it shows private cells.
@@ -30,7 +32,9 @@ def check(
 
     declared = Schema.load(schema)
     source = options.table_source(table, long, item_prefix, records)
-    found = check_table(source, declared, out_of_domain=out_of_domain)
+    found = check_table(
+        source, declared, out_of_domain=out_of_domain, weight=weight, weight_bound=weight_bound
+    )
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:

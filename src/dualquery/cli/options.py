@@ -91,6 +91,21 @@ Weigh = Annotated[
         help="With --unit, what counts once: record, or person (shared by rows).",
     ),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        rich_help_panel=PRIVACY,
+        help="Column with the survey weight of a row: answers are weighted shares.",
+    ),
+]
+WeightBound = Annotated[
+    float | None,
+    typer.Option(
+        rich_help_panel=PRIVACY,
+        help="With --weight: the most that one row may weigh; larger weights are cut.",
+    ),
+]
 Accountant = Annotated[
     str, typer.Option(rich_help_panel=PRIVACY, help="pure, advanced, per-round, zcdp or gaussian.")
 ]
@@ -183,7 +198,8 @@ Certify = Annotated[
 Reference = Annotated[
     int | None,
     typer.Option(
-        rich_help_panel=PRIVACY, help="Public reference size, with add-remove neighbours."
+        rich_help_panel=PRIVACY,
+        help="Public reference size, with add-remove neighbours or --weight (the sum of weights).",
     ),
 ]
 Free = Annotated[

@@ -41,6 +41,8 @@ def plan(
     unit: options.Unit = None,
     most_records: options.MostRecords = None,
     weigh: options.Weigh = "record",
+    weight: options.Weight = None,
+    weight_bound: options.WeightBound = None,
     accountant: options.Accountant = "gaussian",
     as_json: options.Json = False,
 ) -> None:
@@ -63,7 +65,8 @@ def plan(
     declared = Schema.load(schema).require_resolved()
     job = DualQuery(
         epsilon=epsilon, delta=delta, neighbours=neighbours, accountant=accountant, rows=rows,
-        unit=unit, most_records=most_records, weigh=weigh, player=player, queries=queries, k=k,
+        unit=unit, most_records=most_records, weigh=weigh, weight=weight,
+        weight_bound=weight_bound, player=player, queries=queries, k=k,
         marginals=None if marginals is None else numbers(marginals),
         focus=() if focus is None else names(focus), rounds=rounds, samples=samples, eta=eta,
     )  # fmt: skip

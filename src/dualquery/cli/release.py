@@ -39,6 +39,8 @@ def release(
     unit: options.Unit = None,
     most_records: options.MostRecords = None,
     weigh: options.Weigh = "record",
+    weight: options.Weight = None,
+    weight_bound: options.WeightBound = None,
     accountant: options.Accountant = "gaussian",
     free: options.Free = "default",
     out_of_domain: options.OutOfDomain = "refuse",
@@ -68,7 +70,8 @@ def release(
     declared = Schema.load(schema).require_reviewed(schema)
     job = DualQuery(
         epsilon=epsilon, delta=delta, neighbours=neighbours, accountant=accountant, rows=rows,
-        seed=seed, unit=unit, most_records=most_records, weigh=weigh, player=player,
+        seed=seed, unit=unit, most_records=most_records, weigh=weigh, weight=weight,
+        weight_bound=weight_bound, player=player,
         measure=measure, refit=refit, errors=errors, rounds=rounds,
         samples=samples, eta=eta, queries=queries, k=k, oracle=oracle, certify=certify, free=free,
         marginals=None if marginals is None else numbers(marginals),

@@ -16,9 +16,9 @@ from dualquery.rows.counting import count_packed, count_rows
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.packed import PackedRows
-from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
 from dualquery.rows.tabulation import tabulate
+from dualquery.rows.weighed import Weighed
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.marginals import Marginals
@@ -38,7 +38,7 @@ class LocalEngine:
 
     def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
         self._packed = None
-        if isinstance(table, ByPerson):  # a row of a person weighs more than a bit can say
+        if isinstance(table, Weighed):  # a row weighs more than a bit can say
             return count_rows(table, workload, out_of_domain)
         packed = PackedRows.pack(table, workload.schema, workload.literals, out_of_domain)
         counted = count_packed(packed, workload)

@@ -53,13 +53,18 @@ class DualQuery(Estimator):
         delta: δ, the budget's second figure; far below one over the number of rows.
         neighbours: "replace-one" (the number of rows is public) or "add-remove".
         accountant: the theorem that states ε: gaussian, zcdp, per-round, advanced or pure.
-        rows: the public reference size that add-remove neighbours need.
+        rows: the public reference size that add-remove neighbours need; with weights, about
+            what they add up to.
         seed: makes a run repeatable, for experiments, and therefore NOT PRIVATE.
         unit: the column that names the person of a row: all rows of a person are then protected
             together. Left out, each row is protected for itself.
         most_records: the most rows of one person that are counted; others are left out.
         weigh: what counts once where there is a unit: "record", every row that is kept, or
             "person", every person, shared by their rows.
+        weight: the column that holds the weight of a row, as surveys have it: answers are then
+            weighted shares. Left out, all rows weigh the same.
+        weight_bound: the most that one row may weigh; larger weights are cut, and noise grows
+            with it.
         player: "model" or "record" (the paper's); left out, planned from public quantities.
         refit: whether a model is fitted to the draws of a record player at the end.
         errors: whether standard errors are worked out.
@@ -94,6 +99,8 @@ class DualQuery(Estimator):
     unit: str | None = None
     most_records: int | None = None
     weigh: str = "record"
+    weight: str | None = None
+    weight_bound: float | None = None
     player: str | None = None
     refit: bool = True
     errors: bool = True

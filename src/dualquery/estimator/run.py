@@ -89,6 +89,7 @@ class Run:
             "accountant": mechanism.accountant,
             "seed": mechanism.seed,
             "unit": None if mechanism.persons is None else mechanism.persons.to_dict(),
+            **({} if mechanism.weights is None else {"weight": mechanism.weights.to_dict()}),
             "ledger": self._fingerprint,
         }
 
@@ -120,6 +121,11 @@ class Run:
             return Journal.resume(self.directory, run, counts)
         return Journal.create(self.directory, run, counts)
 
+    def _noted(self, plan: Plan) -> str:
+        """The note of the ledger; it says what makes a release dearer than its records."""
+        weight = plan.budget.weight
+        return self.note if weight is None else f"{self.note} ({weight.text})".strip()
+
     def _reserve(self, plan: Plan, private: bool) -> None:
         """Enter the run into the ledger; a run that is refused leaves no journal behind."""
         book, journal = self.ledger, self.journal
@@ -131,7 +137,7 @@ class Run:
                 neighbours=plan.budget.neighbours,
                 unit="" if plan.budget.persons is None else plan.budget.persons.column,
                 private=private,
-                note=self.note,
+                note=self._noted(plan),
                 drawn=journal.digests,
             )
         except LedgerError as error:

@@ -26,7 +26,7 @@ from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.purse import COVERED
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.privacy.unit import Persons, Unit, Weigh
+from dualquery.privacy.unit import Persons, Unit, Weigh, Weight
 from dualquery.release.certificate import check_alpha
 from dualquery.release.parameters import RunParameters
 from dualquery.rows.encoding import OutOfDomain
@@ -72,6 +72,8 @@ class Mechanism:
         unit: the column that names the person of a row; left out, each row is a unit.
         most_records: the most rows of one person that are counted.
         weigh: what counts once: a record, or a person.
+        weight: the column that holds the weight of a row; left out, all rows weigh the same.
+        weight_bound: the most that one row may weigh; larger weights are cut.
     """
 
     epsilon: float
@@ -83,6 +85,8 @@ class Mechanism:
     unit: str | None = None
     most_records: int | None = None
     weigh: str = "record"
+    weight: str | None = None
+    weight_bound: float | None = None
 
     def check(self) -> None:
         """Refuse what cannot be promised, before the table is read."""
@@ -94,6 +98,14 @@ class Mechanism:
             raise ParameterError(
                 f"unit = {self.unit!r} needs most_records: the most rows of one person that count"
             )
+        if self.weight is None and self.weight_bound is not None:
+            raise ParameterError("weight_bound speaks of weights; name their column with weight")
+        if self.weight is not None and self.weight_bound is None:
+            raise ParameterError(
+                f"weight = {self.weight!r} needs weight_bound: the most that one row may weigh"
+            )
+        if self.weight is not None and self.weight == self.unit:
+            raise ParameterError(f"weight and unit are both {self.unit!r}; expected two columns")
         budget = self.budget((self.rows or 1) * self.protected.parts)
         # A run must not end in a statement that cannot be made.
         PrivacyStatement.of(
@@ -115,12 +127,19 @@ class Mechanism:
         return Persons(self.unit, self.most_records, Weigh(self.weigh))
 
     @property
+    def weights(self) -> Weight | None:
+        """How much each row counts; None if all count the same."""
+        if self.weight is None or self.weight_bound is None:
+            return None
+        return Weight(self.weight, self.weight_bound)
+
+    @property
     def protected(self) -> Unit:
         """Whose influence is bounded."""
-        return Unit(self.relation, self.persons)
+        return Unit(self.relation, self.persons, self.weights)
 
     def budget(self, rows: int) -> Budget:
-        """What may be spent on a table of so many rows; of persons, it is a number of parts."""
+        """What may be spent on a table of so many rows, or parts of persons or of weights."""
         return Budget(
             self.epsilon,
             self.delta,
@@ -128,6 +147,7 @@ class Mechanism:
             self.relation,
             self.accountant,
             self.persons,
+            self.weights,
         )
 
     def measures(self, asked: Workload) -> bool:
@@ -137,6 +157,11 @@ class Mechanism:
     def _reference(self, rows: int) -> int:
         if self.protected.size_is_public:
             return rows
+        if self.rows is None and self.weight is not None:
+            raise ParameterError(
+                "a replaced or added row may have another weight, which keeps the sum of weights "
+                "private: give about what they add up to, as far as it is public, with rows"
+            )
         if self.rows is None and self.relation is Neighbours.REPLACE_ONE:
             raise ParameterError(
                 "a replaced person may have more or fewer rows, so weigh = record keeps the number "

@@ -44,8 +44,10 @@ from dualquery.release.release import Release
 from dualquery.release.unknown import about_untouched
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
-from dualquery.rows.persons import ByPerson, reads_cells
+from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
+from dualquery.rows.weighed import Weighed, reads_cells
+from dualquery.rows.weights import ByWeight
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.marginals import Marginals
@@ -130,10 +132,7 @@ def prepare(
     schema.require_reviewed()
     patterns = _public_patterns(schema, tuning)
     source = open_table(table)
-    if mechanism.persons is not None:
-        source = _by_person(source, mechanism.persons, mechanism, tuning)
-    else:
-        _check_size(source, mechanism)
+    source = _weighed(source, mechanism, tuning)
     bound = source.bind(schema)
     workload = tuning.workload(bound, asked)
     untouched = Actions.plain(workload).untouched
@@ -185,11 +184,9 @@ def count(
         mechanism.epsilon, mechanism.delta, plan.budget.size, mechanism.accountant
     ):
         notice(line)
-    if isinstance(job.source, ByPerson) and job.source.strata.dropped:
-        notice(
-            f"NOT PRIVATE, for your eyes only: {job.source.strata.dropped:,} rows are left out, "
-            f"because their persons have more than {job.source.persons.most}"
-        )
+    if isinstance(job.source, Weighed):
+        for line in job.source.notices():
+            notice(f"NOT PRIVATE, for your eyes only: {line}")
     if job.start is not None and plan.tables is None:
         raise ParameterError(
             "start speaks of measured tables, and this run would measure none (too wide, too few "
@@ -294,6 +291,7 @@ def finish(
         rows=budget.size,
         neighbours=budget.neighbours,
         persons=budget.persons,
+        weight=budget.weight,
         accountant=mechanism.accountant,
         private=mechanism.seed is None,
         public_header=job.patterns,
@@ -331,8 +329,27 @@ def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
     return schema.patterns
 
 
-def _by_person(table: Table, persons: Persons, mechanism: Mechanism, tuning: Tuning) -> Table:
-    """The table as rows of persons; refuses what cannot be counted so."""
+def _weighed(table: Table, mechanism: Mechanism, tuning: Tuning) -> Table:
+    """The table as its rows are counted; refuses what cannot be counted so."""
+    persons, weight = mechanism.persons, mechanism.weights
+    if persons is not None:
+        _check_persons(table, persons, mechanism, tuning)
+    elif weight is None:
+        _check_size(table, mechanism)
+    if weight is None:
+        return table if persons is None else ByPerson(table, persons)
+    if tuning.engine != "local":
+        raise ParameterError(f"weight = {weight.column!r} needs engine local")
+    if hasattr(table, "declared_rows"):
+        raise ParameterError(
+            f"weight = {weight.column!r} needs one row per record; pairs of a record and an item "
+            "have none: leave out weight, or make a table with a row per record"
+        )
+    return ByWeight(table, weight, persons)
+
+
+def _check_persons(table: Table, persons: Persons, mechanism: Mechanism, tuning: Tuning) -> None:
+    """Refuse a table whose rows cannot be counted by persons."""
     if tuning.engine != "local":
         raise ParameterError(
             f"unit = {persons.column!r} needs engine local: the rows of one person may lie in "
@@ -347,7 +364,6 @@ def _by_person(table: Table, persons: Persons, mechanism: Mechanism, tuning: Tun
             "pairs do not show persons without items, so the number of persons that occur is not "
             "public: use add-remove neighbours, or weigh = record"
         )
-    return ByPerson(table, persons)
 
 
 def _check_size(table: Table, mechanism: Mechanism) -> None:

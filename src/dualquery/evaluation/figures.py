@@ -18,6 +18,8 @@ from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
 from dualquery.rows.persons import ByPerson
+from dualquery.rows.table import Table
+from dualquery.rows.weights import ByWeight
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -111,8 +113,7 @@ def evaluate(
     """
     treatment = OutOfDomain.parse(out_of_domain)
     opened = open_table(table)
-    if release.privacy.persons is not None:
-        opened = ByPerson(opened, release.privacy.persons)
+    opened = _as_counted(opened, release)
     schema = opened.bind(release.schema)
     asked = release.workload if workload is None else workload
     answers = count_rows(opened, asked, treatment)
@@ -138,6 +139,14 @@ def evaluate(
         fidelity(release, opened, schema, treatment),
         None if target is None else usefulness(release, opened, schema, target, treatment),
     )
+
+
+def _as_counted(table: Table, release: Release) -> Table:
+    """The table with its rows weighed as the release weighed them."""
+    privacy = release.privacy
+    if privacy.weight is not None:
+        return ByWeight(table, privacy.weight, privacy.persons)
+    return table if privacy.persons is None else ByPerson(table, privacy.persons)
 
 
 def coverage_by_kind(

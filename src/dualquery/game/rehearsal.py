@@ -201,8 +201,10 @@ def _product_errors(player: WidePlayer, known: Known, judged: Workload) -> Error
     answers = np.multiply.reduceat(held, begin)
     noise = answers**2 * np.add.reduceat(variance[term] / held**2, begin)
     explained = answers**2 * (1.0 + np.add.reduceat((1.0 - held) / held, begin))
-    # Where persons weigh the same, the total is in parts of a person.
-    people = player.total(known) / player.plan.budget.unit.parts
+    # Where persons weigh the same, the total is in parts of a person. Where records have weights,
+    # as few of them as can be stand behind the total: the rest of their spread is not known.
+    unit = player.plan.budget.unit
+    people = player.total(known) / (unit.parts if unit.weight is None else unit.weight.influence)
     chance = np.maximum(answers - explained, 0.0) / people
     return ErrorTable.of_squares(judged, answers, noise + chance)
 

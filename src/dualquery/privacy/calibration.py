@@ -21,7 +21,7 @@ from dualquery.privacy.accountants.gaussian import epsilon_of_mu, mu_of
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
-from dualquery.privacy.unit import Persons, Unit
+from dualquery.privacy.unit import Persons, Unit, Weight
 
 SCALE_STEP = 1e-9
 """A scale that is larger by this relative step would not fit."""
@@ -41,6 +41,7 @@ class Budget:
         neighbours: whether a unit is replaced, or added or removed.
         accountant: which theorem counts.
         persons: who the units are; None if each record is one.
+        weight: how much each record counts; None if all count the same.
     """
 
     epsilon: float
@@ -49,6 +50,7 @@ class Budget:
     neighbours: Neighbours = Neighbours.REPLACE_ONE
     accountant: str = DEFAULT_ACCOUNTANT
     persons: Persons | None = None
+    weight: Weight | None = None
 
     def __post_init__(self) -> None:
         get_accountant(self.accountant)
@@ -66,11 +68,11 @@ class Budget:
     @property
     def unit(self) -> Unit:
         """Whose influence is bounded."""
-        return Unit(self.neighbours, self.persons)
+        return Unit(self.neighbours, self.persons, self.weight)
 
     @property
     def size(self) -> int:
-        """The public n or n0 as people count: records, or persons where they weigh the same."""
+        """The public n or n0 as people count: records, weights, or persons who weigh the same."""
         return self.rows // self.unit.parts
 
     def events(self, temperatures: ArrayLike, draws: ArrayLike) -> Events:

@@ -24,7 +24,7 @@ from dualquery.privacy.accountants.protocol import GUARD
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
-from dualquery.privacy.unit import Persons, Unit, Weigh
+from dualquery.privacy.unit import Persons, Unit, Weigh, Weight
 
 GROUP_SIZES = (1, 2, 5, 10)
 """A statement says its ε for this many records together."""
@@ -62,6 +62,7 @@ class PrivacyStatement:
         groups: ε by the chosen accountant, at the same δ, for several records together, or
             for several persons.
         persons: who the units are; None if each record is one.
+        weight: how much each record counts; None if all count the same.
     """
 
     epsilon: float
@@ -79,11 +80,12 @@ class PrivacyStatement:
     exceeds: float | None = None
     groups: Mapping[int, float] = field(default_factory=dict)
     persons: Persons | None = None
+    weight: Weight | None = None
 
     @property
     def unit(self) -> Unit:
         """Whose influence is bounded."""
-        return Unit(self.neighbours, self.persons)
+        return Unit(self.neighbours, self.persons, self.weight)
 
     @classmethod
     def of(
@@ -97,6 +99,7 @@ class PrivacyStatement:
         private: bool = True,
         public_header: Sequence[str] = (),
         persons: Persons | None = None,
+        weight: Weight | None = None,
     ) -> PrivacyStatement:
         """The statement for a list of events.
 
@@ -109,6 +112,7 @@ class PrivacyStatement:
             private: False for a seeded run.
             public_header: the patterns whose column names were taken from the table's header.
             persons: who the units are; None if each record is one.
+            weight: how much each record counts; None if all count the same.
 
         Raises:
             NotCoveredError: the chosen accountant says nothing about some event.
@@ -136,6 +140,7 @@ class PrivacyStatement:
             exceeds=_exceeds(chosen, events, figures[accountant]),
             groups={size: chosen.epsilon(events.for_group(size), delta) for size in GROUP_SIZES},
             persons=persons,
+            weight=weight,
         )
 
     def shown(self, accountant: str) -> str:
@@ -193,6 +198,8 @@ class PrivacyStatement:
     def about_neighbours(self) -> str:
         """Which tables nobody should be able to tell apart, and what is public about them."""
         persons = self.persons
+        if self.weight is not None:
+            return self._weighted_neighbours
         if persons is None and self.neighbours is Neighbours.REPLACE_ONE:
             return (
                 f"tables of {self.rows} records, a public number, that differ in the content of "
@@ -218,6 +225,31 @@ class PrivacyStatement:
         )
 
     @property
+    def _weighted_neighbours(self) -> str:
+        replaced = self.neighbours is Neighbours.REPLACE_ONE
+        one = "record" if self.persons is None else "person"
+        told = (
+            f"tables that differ in the content of one {one}, weights included: "
+            if replaced
+            else f"tables of which one has one {one} more than the other: "
+        )
+        whole = f"{self.about_persons}; " if self.about_persons else ""
+        return (
+            f"{told}{whole}{self.about_weight}; the sum of weights is not published, scores are "
+            f"divided by the public {self.rows}"
+        )
+
+    @property
+    def about_weight(self) -> str:
+        """How much records count and what that costs; empty if all count the same."""
+        if self.weight is None:
+            return ""
+        return (
+            f"answers are weighted shares ({self.weight.text}; larger ones are cut), and the cost "
+            f"is that of a record that counts {self.weight.bound:g}"
+        )
+
+    @property
     def about_persons(self) -> str:
         """What of one person is protected together; empty if each record is for itself."""
         if self.persons is None:
@@ -227,6 +259,8 @@ class PrivacyStatement:
             "every person weighs the same, shared by their records"
             if self.persons.weigh is Weigh.PERSON
             else "every record weighs the same"
+            if self.weight is None
+            else "every record has its own weight"
         )
         return f"all of one person's {many} together (column {self.persons.column!r}), {weighed}"
 
@@ -304,6 +338,7 @@ class PrivacyStatement:
             "warnings": list(self.warnings),
             "public_header": list(self.public_header),
             **({} if self.persons is None else {"unit": self.persons.to_dict()}),
+            **({} if self.weight is None else {"weight": self.weight.to_dict()}),
             **({"not_covering": list(self.not_covering)} if self.not_covering else {}),
         }
 
@@ -327,6 +362,7 @@ class PrivacyStatement:
                 public_header=tuple(map(str, values["public_header"])),
                 not_covering=tuple(map(str, values.get("not_covering", ()))),
                 persons=Persons.from_dict(values["unit"]) if values.get("unit") else None,
+                weight=Weight.from_dict(values["weight"]) if values.get("weight") else None,
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ParameterError(f"not a privacy statement: {error!r}") from error

@@ -17,7 +17,7 @@ from dualquery.model.schedule import Schedule
 from dualquery.model.totals import Total
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.unit import Persons
+from dualquery.privacy.unit import Persons, Unit, Weight
 
 
 @dataclass(frozen=True)
@@ -96,19 +96,25 @@ class RunParameters:
             "start": self.start,
             "known": [asdict(total) for total in self.known],
             "unit": None if self.budget.persons is None else self.budget.persons.to_dict(),
+            **({} if self.budget.weight is None else {"weight": self.budget.weight.to_dict()}),
         }
 
     @classmethod
     def from_dict(cls, content: Document) -> RunParameters:
         """The inverse of `to_dict`, for releases of every readable format."""
-        persons = _persons(content.get("unit"))  # not in the first releases
+        unit = Unit(
+            Neighbours.parse(content["neighbours"]),
+            _persons(content.get("unit")),  # not in the first releases
+            _weight(content.get("weight")),  # only where rows have weights
+        )
         budget = Budget(
             content["epsilon"],
             content["delta"],
-            whole("table_size", content["table_size"]) * (1 if persons is None else persons.parts),
-            Neighbours.parse(content["neighbours"]),
+            whole("table_size", content["table_size"]) * unit.parts,
+            unit.neighbours,
             content["accountant"],
-            persons,
+            unit.persons,
+            unit.weight,
         )
         return cls(
             choice("player", content["player"], Player),
@@ -132,6 +138,10 @@ class RunParameters:
 
 def _persons(content: Document | None) -> Persons | None:
     return None if content is None else Persons.from_dict(content)
+
+
+def _weight(content: Document | None) -> Weight | None:
+    return None if content is None else Weight.from_dict(content)
 
 
 def _tables(budget: Budget, content: Document | None) -> TablesPlan | None:

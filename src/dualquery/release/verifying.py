@@ -227,6 +227,7 @@ def check_parameters(
         ("neighbours", str(parameters.neighbours), str(stated.neighbours)),
         ("table_size", parameters.table_size, stated.rows),
         ("unit", parameters.budget.persons, stated.persons),
+        ("weight", parameters.budget.weight, stated.weight),
         ("rounds", parameters.rounds, len(transcript)),
     ):
         if said != value:
@@ -243,6 +244,7 @@ def check_statement(stated: PrivacyStatement, transcript: Transcript) -> None:
         rows=stated.rows,
         neighbours=stated.neighbours,
         persons=stated.persons,
+        weight=stated.weight,
         accountant=stated.accountant,
         private=stated.private,
     )

@@ -8,7 +8,7 @@ that a release uses, and says what the release would say, with counts and exampl
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dualquery.base.errors import DualQueryError, TableError
+from dualquery.base.errors import DualQueryError, ParameterError, TableError
 from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import Type
+from dualquery.privacy.unit import Weight
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.encoding import OutOfDomain, judge_column
 from dualquery.rows.opening import open_table
 from dualquery.rows.refusals import MISSING_CELL, refusal_text, shown, suggestion
 from dualquery.rows.table import Table
+from dualquery.rows.weights import ByWeight
 
 MOST_EXAMPLES = 3
 """How many refused cells of a column are shown, the most frequent ones."""
@@ -107,7 +109,14 @@ class Check:
         }
 
 
-def check(table: object, schema: Schema, *, out_of_domain: str = "refuse") -> Check:
+def check(
+    table: object,
+    schema: Schema,
+    *,
+    out_of_domain: str = "refuse",
+    weight: str | None = None,
+    weight_bound: float | None = None,
+) -> Check:
     """Compare a table with a schema, and say everything that a release would refuse.
 
     NOT PRIVATE: the result holds counts and cells of the table, so that its curator can mend the
@@ -118,8 +127,11 @@ def check(table: object, schema: Schema, *, out_of_domain: str = "refuse") -> Ch
         schema: the declared domain of every column to be used.
         out_of_domain: what a release would do with cells outside their domain: refuse, clamp or
             missing.
+        weight: the column that holds the weight of a row, if rows have weights.
+        weight_bound: the most that one row may weigh.
     """
     treatment = OutOfDomain.parse(out_of_domain)
+    weights = _declared(weight, weight_bound)
     try:
         opened = open_table(table)
     except DualQueryError as error:
@@ -127,8 +139,26 @@ def check(table: object, schema: Schema, *, out_of_domain: str = "refuse") -> Ch
             raise  # there is nothing to check
         return Check(0, (Finding("", str(error)),))
     if isinstance(opened, ArrowTable):
-        return _check_columns(opened, schema, treatment)
-    return _check_ones(opened, schema, treatment)
+        found = _check_columns(opened, schema, treatment, weights)
+    else:
+        found = _check_ones(opened, schema, treatment)
+    return found if weights is None else _with_weights(found, opened, weights)
+
+
+def _declared(weight: str | None, bound: float | None) -> Weight | None:
+    if (weight is None) != (bound is None):
+        raise ParameterError("weight and weight_bound go together: a column, and its largest value")
+    return None if weight is None or bound is None else Weight(weight, bound)
+
+
+def _with_weights(found: Check, table: Table, weight: Weight) -> Check:
+    """The check of a table, and of the column that weighs its rows."""
+    weighed = ByWeight(table, weight)
+    try:
+        _ = weighed.strata
+    except TableError as error:
+        return replace(found, problems=(*found.problems, Finding(weight.column, str(error))))
+    return replace(found, notes=(*found.notes, *weighed.notices()))
 
 
 def _check_ones(table: Table, schema: Schema, treatment: OutOfDomain) -> Check:
@@ -143,7 +173,9 @@ def _check_ones(table: Table, schema: Schema, treatment: OutOfDomain) -> Check:
     return Check(rows, ())
 
 
-def _check_columns(table: ArrowTable, schema: Schema, treatment: OutOfDomain) -> Check:
+def _check_columns(
+    table: ArrowTable, schema: Schema, treatment: OutOfDomain, weights: Weight | None
+) -> Check:
     problems = []
     repeated = sorted({name for name in table.header if table.header.count(name) > 1})
     for name in repeated:
@@ -164,7 +196,7 @@ def _check_columns(table: ArrowTable, schema: Schema, treatment: OutOfDomain) ->
     notes = [note for found in columns for note in found.notes()]
     if not rows:
         problems.append(Finding("", "the table has no rows"))
-    declared = set(bound.columns)
+    declared = {*bound.columns, *(() if weights is None else (weights.column,))}
     unused = [name for name in table.header if name not in declared]
     if unused:
         named = ", ".join(repr(name) for name in unused[:6])

@@ -20,8 +20,8 @@ from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.packed import PackedRows, Packer, Words
-from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
+from dualquery.rows.weighed import Weighed
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Literals, Workload
 
@@ -56,23 +56,26 @@ def count_rows(
 ) -> Counted:
     """Count all queries of a workload over a table, in one pass over its rows.
 
-    If its rows belong to persons, counts are numbers of parts: every row counts what it weighs.
+    If its rows have weights or belong to persons, counts are numbers of parts: every row counts
+    what it weighs.
     """
-    if isinstance(table, ByPerson):
-        return _count_by_person(table, workload, out_of_domain)
+    if isinstance(table, Weighed):
+        return _count_weighed(table, workload, out_of_domain)
     packed = PackedRows.pack(table, workload.schema, workload.literals, out_of_domain)
     return count_packed(packed, workload)
 
 
-def _count_by_person(table: ByPerson, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
+def _count_weighed(table: Weighed, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
     strata = table.strata
-    packers = [Packer(workload.schema, workload.literals) for _ in strata.weights]
+    packers = [Packer(workload.schema, workload.literals) for _ in strata.layers]
     attributes = [int(a) for a in np.unique(workload.literals.attribute)]
-    for number, block in table.by_weight(workload.schema, attributes, out_of_domain):
-        packers[number - 1].add(block)
+    for number, block in table.by_layer(workload.schema, attributes, out_of_domain):
+        packers[number].add(block)
     counts = np.zeros(len(workload), dtype=np.int64)
-    for weight, packer in zip(strata.weights, packers, strict=True):
-        counts += weight * count_packed(packer.finish(), workload).counts
+    for layer, packer in zip(strata.layers, packers, strict=True):
+        packed = packer.finish()
+        if packed.rows:  # no weight may have this binary digit
+            counts += layer.parts * count_packed(packed, workload).counts
     return Counted(counts, strata.parts)
 
 

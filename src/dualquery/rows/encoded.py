@@ -17,8 +17,8 @@ from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.packed import PackedRows, SelfPacking
-from dualquery.rows.persons import ByPerson, Strata
 from dualquery.rows.table import ArrowBlock, DenseBlock, Table
+from dualquery.rows.weighed import Strata, Weighed
 from dualquery.workloads.workload import Literals
 
 NarrowCodes = npt.NDArray[np.unsignedinteger[Any]]
@@ -32,7 +32,7 @@ class EncodedRows:
     Attributes:
         rows: how many there are.
         columns: the codes, by attribute.
-        strata: what each row weighs, if rows belong to persons.
+        strata: what each row weighs, if they do not all count the same.
     """
 
     rows: int
@@ -55,7 +55,7 @@ class EncodedRows:
             attributes: the positions of the attributes to keep.
             out_of_domain: what to do with a cell outside its declared domain.
         """
-        if isinstance(table, ByPerson):
+        if isinstance(table, Weighed):
             whole = cls.read(table.table, schema, attributes, out_of_domain)
             return replace(whole, strata=table.strata)
         if isinstance(table, SelfPacking):
@@ -81,14 +81,17 @@ class EncodedRows:
             columns[attribute] = found.astype(_kind(int(schema.sizes[attribute])))[codes]
         return replace(self, columns=columns)
 
-    def by_weight(self) -> Iterator[tuple[int, EncodedRows]]:
-        """The rows that weigh the same together, each with what one of them weighs."""
+    def by_layer(self) -> Iterator[tuple[int, EncodedRows]]:
+        """The rows of every layer, with the parts that each of them counts there."""
         if self.strata is None:
             yield 1, self
             return
-        for number, weight in enumerate(self.strata.weights, start=1):
-            chosen = np.flatnonzero(self.strata.of_row == number)
-            yield weight, EncodedRows(len(chosen), {a: c[chosen] for a, c in self.columns.items()})
+        for layer in self.strata.layers:
+            chosen = self.strata.members(layer)
+            yield (
+                layer.parts,
+                EncodedRows(len(chosen), {a: c[chosen] for a, c in self.columns.items()}),
+            )
 
     @classmethod
     def _from_bits(

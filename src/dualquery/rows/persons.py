@@ -6,8 +6,7 @@ alone, so changing one person changes nothing for the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -17,136 +16,35 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dualquery.base.errors import TableError
-from dualquery.domain.schema import Schema
 from dualquery.privacy.unit import Persons, Weigh
-from dualquery.rows import table as tables
 from dualquery.rows.arrow import ArrowTable
-from dualquery.rows.encoding import Codes, OutOfDomain
 from dualquery.rows.long import LongTable
-from dualquery.rows.table import ArrowBlock, Block, DenseBlock, Ones, Table
-
-DROPPED = 0
-"""The stratum of rows that are not kept."""
+from dualquery.rows.table import Table
+from dualquery.rows.weighed import Strata, Weighed
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@dataclass(frozen=True, eq=False)
-class Strata:
-    """Rows by what they weigh; `of_row[r]` is 0 for a row that is left out.
-
-    Attributes:
-        of_row: the stratum of every row.
-        weights: in parts, of a row of stratum 1, 2, …
-        persons: how many persons there are.
-    """
-
-    of_row: npt.NDArray[np.uint16]
-    weights: tuple[int, ...]
-    persons: int
-
-    @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """How many rows each stratum has, the one of dropped rows first."""
-        return np.bincount(self.of_row, minlength=len(self.weights) + 1)
-
-    @cached_property
-    def place(self) -> npt.NDArray[np.int64]:
-        """The number of every row within its stratum."""
-        order = np.argsort(self.of_row, kind="stable")
-        first = np.cumsum(self.sizes) - self.sizes
-        found = np.empty(len(order), dtype=np.int64)
-        found[order] = np.arange(len(order)) - np.repeat(first, self.sizes)
-        return found
-
-    @property
-    def parts(self) -> int:
-        """The weight of all rows together."""
-        return int(self.sizes[1:] @ np.array(self.weights, dtype=np.int64))
-
-    @property
-    def dropped(self) -> int:
-        """How many rows are left out. Private: for the curator's eyes."""
-        return int(self.sizes[DROPPED])
-
-
-class ByPerson:
+class ByPerson(Weighed):
     """A table whose rows belong to persons. Its rows are counted by what they weigh."""
 
     def __init__(self, table: Table, persons: Persons) -> None:
-        self.table = table
+        super().__init__(table)
         self.persons = persons
-
-    def bind(self, schema: Schema) -> Schema:
-        return self.table.bind(schema)
 
     @cached_property
     def strata(self) -> Strata:
         """Read the column of persons, and say which rows are kept and what they weigh."""
         return weigh_rows(persons_of_rows(self.table, self.persons.column), self.persons)
 
-    def blocks(
-        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
-    ) -> Iterator[Block]:
-        """All rows, those that are left out included: use `by_weight` to count."""
-        return self.table.blocks(schema, attributes, out_of_domain)
-
-    def by_weight(
-        self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
-    ) -> Iterator[tuple[int, Block]]:
-        """The rows that are kept, in one pass: (stratum, block) by (stratum, block)."""
-        strata, seen = self.strata, 0
-        waiting = {number: _Waiting() for number in range(1, len(strata.weights) + 1)}
-        for block in self.table.blocks(schema, attributes, out_of_domain):
-            if isinstance(block, Ones):
-                yield from self._ones(block)
-                continue
-            if not isinstance(block, DenseBlock | ArrowBlock):
-                raise TableError("a sparse matrix has no column that names persons")
-            stratum = strata.of_row[seen : seen + block.rows]
-            seen += block.rows
-            codes = {a: block.codes(a) for a in attributes}
-            for number in np.unique(stratum[stratum != DROPPED]).tolist():
-                chosen = np.flatnonzero(stratum == number)
-                part = {a: column[chosen] for a, column in codes.items()}
-                for full in waiting[number].add(len(chosen), part):
-                    yield number, full
-        for number, rest in waiting.items():
-            if rest.rows:
-                yield number, rest.take(rest.rows)
-
-    def _ones(self, ones: Ones) -> Iterator[tuple[int, Ones]]:
-        strata = self.strata
-        stratum = strata.of_row[ones.row]
-        for number in range(1, len(strata.weights) + 1):
-            chosen = stratum == number
-            row = strata.place[ones.row[chosen]]
-            yield number, Ones(int(strata.sizes[number]), row, ones.attribute[chosen])
-
-
-def reads_cells(table: Table) -> bool:
-    """Whether a table reads cells, and not codes: only cells can be told apart inside a bin."""
-    return isinstance(table.table if isinstance(table, ByPerson) else table, ArrowTable)
-
-
-class _Waiting:
-    """Rows of one stratum, until they fill a block, because small blocks take long to count."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self._parts: list[dict[int, Codes]] = []
-
-    def add(self, rows: int, part: dict[int, Codes]) -> Iterator[DenseBlock]:
-        self._parts.append(part)
-        self.rows += rows
-        while self.rows >= tables.BLOCK_ROWS:
-            yield self.take(tables.BLOCK_ROWS)
-
-    def take(self, rows: int) -> DenseBlock:
-        columns = {a: np.concatenate([p[a] for p in self._parts]) for a in self._parts[0]}
-        self._parts = [{a: column[rows:] for a, column in columns.items()}]
-        self.rows -= rows
-        return DenseBlock(rows, {a: column[:rows] for a, column in columns.items()})
+    def notices(self) -> list[str]:
+        dropped = self.strata.dropped
+        if not dropped:
+            return []
+        return [
+            f"{dropped:,} rows are left out, because their persons have more than "
+            f"{self.persons.most}"
+        ]
 
 
 def persons_of_rows(table: Table, column: str) -> pa.Array:
@@ -192,10 +90,9 @@ def weigh_rows(owners: pa.Array, persons: Persons) -> Strata:
     kept = np.minimum(counts, persons.most)
     owner = np.repeat(np.arange(len(names)), counts)
     weight = np.where(rank < kept[owner], _weights(rank, kept[owner], persons), 0)
-    values, stratum = np.unique(np.append(weight, 0), return_inverse=True)
-    of_row = np.empty(len(person), dtype=np.uint16)
-    of_row[order] = stratum[:-1]
-    return Strata(of_row, tuple(int(v) for v in values[1:]), int((counts > 0).sum()))
+    of_row = np.empty(len(person), dtype=np.int64)
+    of_row[order] = weight
+    return Strata.of(of_row)
 
 
 def _weights(

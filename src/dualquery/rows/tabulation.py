@@ -24,12 +24,12 @@ MOST_CELLS = 1 << 28
 def tabulate(rows: EncodedRows, marginals: Marginals) -> Cells:
     """The private counts of every cell of every marginal, laid end to end.
 
-    If rows belong to persons, every row counts what it weighs.
+    If rows have weights or belong to persons, every row counts what it weighs.
     """
     if rows.strata is not None:
         counts: Cells = np.zeros(marginals.cells, dtype=np.int64)
-        for weight, part in rows.by_weight():
-            counts += weight * tabulate(part, marginals)
+        for parts, layer in rows.by_layer():
+            counts += parts * tabulate(layer, marginals)
         return counts
     largest = int(np.diff(marginals.start).max(initial=0))
     if largest > MOST_CELLS:

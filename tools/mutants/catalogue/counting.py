@@ -301,7 +301,7 @@ MUTANTS = (
     Mutant(
         "counts-bits-of-persons",
         "src/dualquery/engines/local.py",
-        "        if isinstance(table, ByPerson):",
+        "        if isinstance(table, Weighed):",
         "        if False:",
         ("tests/rows/test_bits.py::test_rows_of_persons_are_weighed",),
         "Every row would count as a whole person, beyond what is charged.",

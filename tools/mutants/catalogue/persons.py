@@ -1,4 +1,4 @@
-"""Mistakes about persons who have several records."""
+"""Mistakes about persons who have several records, and about records that have weights."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ TABLE = "tests/privacy/test_persons.py::test_a_person_moves_a_table_no_further_t
 CAP = "tests/rows/test_persons.py::test_nobody_has_more_than_the_cap"
 PERSONS = "src/dualquery/rows/persons.py"
 UNIT = "src/dualquery/privacy/unit.py"
+
+WEIGHTS = "src/dualquery/rows/weights.py"
+WEIGHTED_DRAW = (
+    "tests/privacy/test_weights.py::test_a_draw_tells_no_more_of_a_weighted_record_than_its_range"
+)
+WEIGHTED_TABLE = (
+    "tests/privacy/test_weights.py::test_a_weighted_record_moves_a_table_no_further_than_is_charged"
+)
 
 MUTANTS = (
     Mutant(
@@ -38,8 +46,8 @@ MUTANTS = (
     Mutant(
         "persons-number-of-rows-public",
         UNIT,
-        "return self.neighbours is Neighbours.REPLACE_ONE and not by_record",
-        "return self.neighbours is Neighbours.REPLACE_ONE",
+        "same = not by_record and self.weight is None",
+        "same = self.weight is None",
         (DRAW,),
         "Scores are divided by the number of records, which a replaced person changes.",
     ),
@@ -54,8 +62,8 @@ MUTANTS = (
     Mutant(
         "persons-tables-unweighted",
         "src/dualquery/rows/tabulation.py",
-        "counts += weight * tabulate(part, marginals)",
-        "counts += tabulate(part, marginals)",
+        "counts += parts * tabulate(layer, marginals)",
+        "counts += tabulate(layer, marginals)",
         ("tests/rows/test_persons.py::test_counts_agree_with_a_walk_over_the_rows",),
         "Measured tables count records where persons should weigh the same.",
     ),
@@ -66,5 +74,76 @@ MUTANTS = (
         "transcript.events(budget.rows, budget.neighbours)",
         ("tests/release/test_persons.py::test_the_directory_says_whose_records_are_protected",),
         "The statement charges what a single record can do, not a person.",
+    ),
+    Mutant(
+        "weights-not-cut",
+        UNIT,
+        "        cut = np.minimum(weights, self.bound)\n"
+        "        rounded = np.floor(cut * self.parts + 0.5).astype(np.int64)\n"
+        "        found: NDArray[np.int64] = np.minimum(rounded, self.influence)\n",
+        "        rounded = np.floor(weights * self.parts + 0.5)\n"
+        "        found: NDArray[np.int64] = rounded.astype(np.int64)\n",
+        (WEIGHTED_DRAW, WEIGHTED_TABLE),
+        "A record of a huge weight counts more than is charged.",
+    ),
+    Mutant(
+        "weights-bound-forgotten",
+        UNIT,
+        "return records * (1 if self.weight is None else self.weight.influence)",
+        "return records * (1 if self.weight is None else self.weight.parts)",
+        (WEIGHTED_DRAW, WEIGHTED_TABLE),
+        "A record that may weigh 2.5 is charged as one that weighs 1.",
+    ),
+    Mutant(
+        "weights-not-charged",
+        UNIT,
+        "return records * (1 if self.weight is None else self.weight.influence)",
+        "return records",
+        (WEIGHTED_DRAW, WEIGHTED_TABLE),
+        "A record of many parts is charged as one part.",
+    ),
+    Mutant(
+        "weights-of-persons-not-multiplied",
+        UNIT,
+        "return records * (1 if self.weight is None else self.weight.influence)",
+        "return records if self.weight is None else self.weight.influence",
+        (WEIGHTED_DRAW, WEIGHTED_TABLE),
+        "A person of several weighted records is charged as one of them.",
+    ),
+    Mutant(
+        "weights-sum-public",
+        UNIT,
+        "same = not by_record and self.weight is None",
+        "same = not by_record",
+        (
+            WEIGHTED_DRAW,
+            "tests/privacy/test_weights.py::"
+            "test_the_sum_of_weights_is_private_under_both_kinds_of_neighbours",
+        ),
+        "Scores are divided by the sum of weights, which a replaced record changes.",
+    ),
+    Mutant(
+        "weights-left-out-of-the-statement",
+        "src/dualquery/estimator/stages.py",
+        "        weight=budget.weight,\n",
+        "",
+        ("tests/release/test_weights.py::test_the_directory_says_what_weighs",),
+        "The statement does not say that records have weights.",
+    ),
+    Mutant(
+        "weights-of-left-out-rows",
+        WEIGHTS,
+        "parts = np.where(self.persons.strata.of_row == DROPPED, 0, parts)",
+        "pass",
+        (WEIGHTED_DRAW, "tests/rows/test_weights.py::test_counts_agree_with_a_walk_over_the_rows"),
+        "Records beyond a person's cap count if they have weights.",
+    ),
+    Mutant(
+        "weights-digits-lost",
+        "src/dualquery/rows/weighed.py",
+        "digits = range(int(weights.max()).bit_length())",
+        "digits = range(int(weights.max()).bit_length() - 1)",
+        ("tests/rows/test_weights.py::test_counts_agree_with_a_walk_over_the_rows",),
+        "Large weights lose their largest binary digit.",
     ),
 )

@@ -114,6 +114,8 @@ def _meaning(privacy: PrivacyStatement) -> str:
 
 
 def _unit(privacy: PrivacyStatement) -> str:
+    if privacy.weight is not None:
+        return _weighted(privacy)
     if privacy.persons is not None:
         return _of_persons(privacy)
     if privacy.neighbours is Neighbours.REPLACE_ONE:
@@ -128,6 +130,26 @@ def _unit(privacy: PrivacyStatement) -> str:
         "the content of a record, which is another promise, the same run costs "
         f"ε = {four_digits(privacy.replacement[privacy.accountant])}."
     )
+
+
+def _weighted(privacy: PrivacyStatement) -> str:
+    replaced = privacy.neighbours is Neighbours.REPLACE_ONE
+    one = "record" if privacy.persons is None else "person"
+    what = f"what is said of one {one}, weights included" if replaced else f"whether a {one} is in"
+    told = f"The promise protects {what}{'' if replaced else ' the table at all'}. "
+    if privacy.about_persons:
+        told += escape(_sentence(privacy.about_persons)) + " "
+    told += escape(_sentence(privacy.about_weight))
+    told += (
+        " The sum of weights is not published; scores were divided by the public number "
+        f"{privacy.rows:,}."
+    )
+    if not replaced:
+        told += (
+            f" For replacing a {one}, which is another promise, the same run costs "
+            f"ε = {four_digits(privacy.replacement[privacy.accountant])}."
+        )
+    return told
 
 
 def _of_persons(privacy: PrivacyStatement) -> str:

@@ -1,0 +1,117 @@
+"""Survey weights: a column that says how much each row counts, and its bound. Private side.
+
+The bound is enforced here. What a row weighs depends on that row alone.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dualquery.base.errors import TableError
+from dualquery.privacy.unit import Persons, Weight
+from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.persons import ByPerson
+from dualquery.rows.table import Table
+from dualquery.rows.weighed import DROPPED, Strata, Weighed
+
+Floats = npt.NDArray[np.float64]
+
+
+class ByWeight(Weighed):
+    """A table whose rows weigh what one of its columns says, at most the bound."""
+
+    def __init__(self, table: Table, weight: Weight, persons: Persons | None = None) -> None:
+        """Nothing is read yet.
+
+        Args:
+            table: the private rows.
+            weight: the column and its bound.
+            persons: who the rows belong to; at most so many rows of a person count.
+        """
+        super().__init__(table)
+        self.weight = weight
+        self.persons = None if persons is None else ByPerson(table, persons)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weight of every row as the column says it."""
+        return weights_of_rows(self.table, self.weight.column)
+
+    @cached_property
+    def strata(self) -> Strata:
+        parts = self.weight.in_parts(self.weights)
+        if self.persons is not None:
+            parts = np.where(self.persons.strata.of_row == DROPPED, 0, parts)
+        if not parts.any():
+            raise TableError(
+                f"weight = {self.weight.column!r}: no row weighs anything; expected weights of "
+                f"about up to weight_bound = {self.weight.bound:g}"
+            )
+        return Strata.of(parts)
+
+    def notices(self) -> list[str]:
+        told = [] if self.persons is None else self.persons.notices()
+        cut = int((self.weights > self.weight.bound).sum())
+        if cut:
+            told.append(f"{cut:,} weights above {self.weight.bound:g} are cut to it")
+        return told
+
+
+def weights_of_rows(table: Table, column: str) -> Floats:
+    """The weights of all rows, in their order; refuses what is no weight.
+
+    Args:
+        table: the private rows.
+        column: the column that holds their weights.
+    """
+    if not isinstance(table, ArrowTable):
+        raise TableError(
+            f"weight = {column!r} needs one row per record: a frame, a CSV or a Parquet file"
+        )
+    if column not in table.header:
+        raise TableError(
+            f"weight = {column!r}: the table has no such column; it has "
+            f"{', '.join(table.header[:6])}{' …' if len(table.header) > 6 else ''}"
+        )
+    found = [_numbers(batch.column(0), column) for batch in table.batches([column])]
+    if not found:
+        raise TableError("the table has no rows")
+    return np.concatenate(found)
+
+
+def _numbers(cells: pa.Array, column: str) -> Floats:
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+        cells = pc.utf8_trim_whitespace(cells)
+    if cells.null_count:
+        raise TableError(f"weight = {column!r}: a cell is missing; every row needs its weight")
+    if pa.types.is_boolean(cells.type) or pa.types.is_temporal(cells.type):
+        raise _refusal(column, cells[0].as_py())
+    try:
+        numbers: Floats = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowException:
+        raise _refusal(column, next(filter(_is_no_number, cells.to_pylist()))) from None
+    bad = ~np.isfinite(numbers) | (numbers < 0.0)
+    if bad.any():
+        raise _refusal(column, cells[int(np.flatnonzero(bad)[0])].as_py())
+    return numbers
+
+
+def _refusal(column: str, cell: object) -> TableError:
+    if isinstance(cell, float) and cell != cell:
+        return TableError(f"weight = {column!r}: a cell is missing; every row needs its weight")
+    return TableError(f"weight = {column!r}: {cell!r} is no weight; expected a number, 0 or more")
+
+
+def _is_no_number(cell: object) -> bool:
+    try:
+        pa.scalar(cell).cast(pa.float64())
+    except pa.ArrowException:
+        return True
+    return False
