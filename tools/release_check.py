@@ -20,15 +20,16 @@ FENCED_PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="dualquery-release-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="dualquery-release-") as made:
+        folder = Path(made)
         archives = build(folder / "dist")
         for archive in archives:
-            python = environment(folder / archive.suffix.lstrip("."), archive)
+            place = folder / archive.suffix.lstrip(".")  # what both write has the same names
+            python = environment(place, archive)
             say(f"{archive.name}: the demo")
-            run(python, "-m", "dualquery", "demo", "--out", str(folder / f"demo{archive.suffix}"))
+            run(python, "-m", "dualquery", "demo", "--out", str(place / "demo"))
             say(f"{archive.name}: the lines of README")
-            run(python, "-c", readme_lines(), cwd=folder)
+            run(python, "-c", readme_lines(), cwd=place)
             if archive.suffix == ".whl" and "--without-tests" not in sys.argv:
                 say(f"{archive.name}: the tests")
                 group = f"{ROOT / 'pyproject.toml'}:dev"
