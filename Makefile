@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint format bench docs browser screenshots mutants coverage upgrade release-check clean
+.PHONY: demo test test-slow lint format bench docs browser screenshots notebooks mutants coverage upgrade release-check clean
 .DELETE_ON_ERROR:
 
 # The package alone, for those who only want to see it run.
@@ -48,6 +48,9 @@ browser:  ## installs Debian's Chromium, the one thing here that is installed ou
 
 screenshots: $(READY) browser  ## the pictures of README and documents, from a fresh demo
 	$(BIN)/python -m tools.screenshots
+
+notebooks: $(READY)  ## runs the examples and stores what they print
+	$(BIN)/python -m tools.notebooks
 
 mutants: $(READY)  ## mistakes made on purpose: every one must fail the tests named beside it
 	$(BIN)/python -m tools.mutants

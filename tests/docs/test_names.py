@@ -106,7 +106,7 @@ def test_importing_the_package_loads_nothing_and_takes_no_time() -> None:
 
 GUIDES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in (*(DOCS / "guide").glob("*.md"), ROOT / "README.md", *ROOT.glob("examples/*.py"))
+    for path in (*(DOCS / "guide").glob("*.md"), ROOT / "README.md", *ROOT.glob("examples/*.ipynb"))
 )
 
 

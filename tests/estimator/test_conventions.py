@@ -104,10 +104,30 @@ def test_progress(monkeypatch, schema: Schema, rows: pa.Table, capsys) -> None:
         with watching.watched(silent) as show:
             show("playing", 1, 2)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_shows_progress_by_itself(monkeypatch) -> None:
+    shown: list[str] = []
+
+    class Cell:
+        def update(self, what) -> None:
+            shown.append(what._repr_html_())
+
     monkeypatch.setattr(watching, "in_notebook", lambda: True)
-    with watching.watched(None) as show:  # a notebook shows it by itself
-        show("playing", 1, 2)
-    assert "playing" in capsys.readouterr().out
+    monkeypatch.setattr("IPython.display.display", lambda what, display_id: Cell())
+    for asked in (None, True):
+        with watching.watched(asked) as show:
+            for done in range(3):
+                show("<playing>", done, 3)  # the same stage soon after is not worth telling
+        first, last = shown
+        assert first == (
+            '<small><progress value="0" max="3"></progress> &lt;playing&gt; 0/3</small>'
+        )
+        assert "released in" in last
+        shown.clear()
+
+
+def test_bad_progress(schema: Schema, rows: pa.Table) -> None:
     with pytest.raises(dq.ParameterError, match="progress = 3; expected True, False"):
         job().fit(rows, schema=schema, progress=3)
 

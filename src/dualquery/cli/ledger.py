@@ -80,15 +80,15 @@ def ledger(
         console.print("no releases yet")
         return
     table = Table()
-    for heading in ("release", "state", "since", "note"):
+    for heading in ("release", "state", "since", "id"):
         table.add_column(heading, overflow="fold")
     table.add_column("ε alone", justify="right")
     for entry in account.entries:
         table.add_row(
-            escape(entry.release),
+            escape(entry.note or "without a note"),
             entry.state,
-            entry.spent_at or entry.reserved_at,
-            escape(entry.note),
+            (entry.spent_at or entry.reserved_at)[:16].replace("T", " "),
+            entry.release[:8],
             four_digits(entry.charge.epsilon(account.delta)),
         )
     console.print(table)

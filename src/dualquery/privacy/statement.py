@@ -176,11 +176,7 @@ class PrivacyStatement:
             f"ε = {four_digits(self.epsilon)} at δ = {self._delta_of(self.accountant)}, "
             f"{self.neighbours} neighbours, {self.accountant} accountant"
         )
-        others = ", ".join(
-            f"{name} {self.shown(name)}" for name in self.by_accountant if name != self.accountant
-        )
-        pure = "" if "pure" in self.not_covering else " (pure holds at δ = 0)"
-        lines.append(f"the same run by the other accountants: {others}{pure}")
+        lines.append(f"the same run by the other accountants: {self._others}")
         lines.append(f"neighbours: {self.about_neighbours}")
         if self.neighbours is Neighbours.ADD_REMOVE:
             lines.append(
@@ -193,6 +189,23 @@ class PrivacyStatement:
         if warnings:
             lines.extend(f"warning: {sentence}" for sentence in self.warnings)
         return "\n".join(lines)
+
+    @property
+    def _others(self) -> str:
+        """The figures of the accountants that were not chosen; those that have none come last."""
+        others = [name for name in self.by_accountant if name != self.accountant]
+        figures = ", ".join(
+            f"{name} {self.shown(name)}" for name in others if name not in self.not_covering
+        )
+        if "pure" in others and "pure" not in self.not_covering:
+            figures += " (pure holds at δ = 0)"
+        without = [name for name in others if name in self.not_covering]
+        if not without:
+            return figures
+        several = ", ".join(without[:-1]) + " and " if without[1:] else ""
+        verb = "do" if several else "does"
+        reason = f"{several}{without[-1]} {verb} not cover Gaussian noise"
+        return f"{figures}; {reason}" if figures else reason
 
     @property
     def about_neighbours(self) -> str:

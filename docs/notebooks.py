@@ -1,0 +1,51 @@
+"""The notebooks of `examples` as pages: text, code, and what was printed when they last ran."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """A page per notebook, under the name that the navigation has."""
+    for path in sorted((Path(config.docs_dir).parent / "examples").glob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        page = "\n\n".join(blocks(notebook, path.name)) + "\n"
+        files.append(File.generated(config, f"examples/{path.stem}.md", content=page))
+    return files
+
+
+def blocks(notebook: dict[str, Any], name: str) -> Iterator[str]:
+    """The cells as Markdown, one after the other."""
+    first = True
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield source
+        else:
+            yield f"```python\n{source}\n```"
+            yield from filter(None, map(shown, cell["outputs"]))
+        if first:
+            yield f"*This page is the notebook `examples/{name}`, with what it printed.*"
+            first = False
+
+
+def shown(output: dict[str, Any]) -> str:
+    """What a cell printed: a table of a frame as a table, everything else as text."""
+    data = output.get("data", {})
+    html = "".join(data.get("text/html", ""))
+    if "<table" in html:
+        # Blank lines would end the block of HTML.
+        return re.sub(r"\n\s*\n", "\n", STYLE.sub("", html)).strip()
+    text = "".join(output.get("text", "") or data.get("text/plain", ""))
+    text = COLOUR.sub("", text).rstrip()
+    return f"```text\n{text}\n```" if text else ""
