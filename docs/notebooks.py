@@ -11,7 +11,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
+STYLE = re.compile(r'<style.*?</style>| border="1" class="dataframe"', re.DOTALL)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -33,19 +33,30 @@ def blocks(notebook: dict[str, Any], name: str) -> Iterator[str]:
             yield source
         else:
             yield f"```python\n{source}\n```"
-            yield from filter(None, map(shown, cell["outputs"]))
+            yield from outputs(cell["outputs"])
         if first:
             yield f"*This page is the notebook `examples/{name}`, with what it printed.*"
             first = False
 
 
-def shown(output: dict[str, Any]) -> str:
-    """What a cell printed: a table of a frame as a table, everything else as text."""
-    data = output.get("data", {})
-    html = "".join(data.get("text/html", ""))
-    if "<table" in html:
-        # Blank lines would end the block of HTML.
-        return re.sub(r"\n\s*\n", "\n", STYLE.sub("", html)).strip()
-    text = "".join(output.get("text", "") or data.get("text/plain", ""))
-    text = COLOUR.sub("", text).rstrip()
-    return f"```text\n{text}\n```" if text else ""
+def outputs(printed: list[dict[str, Any]]) -> Iterator[str]:
+    """What a cell printed: frames as tables, and the lines between them as one text."""
+    lines: list[str] = []
+    for output in printed:
+        data = output.get("data", {})
+        html = "".join(data.get("text/html", ""))
+        if "<table" in html:
+            yield from text(lines)
+            # A blank line would end the block of HTML.
+            yield re.sub(r"\n\s*\n", "\n", STYLE.sub("", html)).strip()
+            lines = []
+        else:
+            lines.append("".join(output.get("text", "") or data.get("text/plain", "")).rstrip())
+    yield from text(lines)
+
+
+def text(lines: list[str]) -> Iterator[str]:
+    """Printed lines as they stand, without the colours of a terminal."""
+    joined = COLOUR.sub("", "\n".join(filter(None, lines)))
+    if joined:
+        yield f"```text\n{joined}\n```"

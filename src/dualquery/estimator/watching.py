@@ -79,11 +79,11 @@ class _Shown:
 @contextmanager
 def _cell() -> Iterator[Progress]:
     """A bar that a notebook draws by itself; rich would need a package of widgets for it."""
-    from IPython.display import display
+    from IPython import display
 
     started = shown = time.monotonic()
     stage_shown = ""
-    handle = display(_Shown("starting", 0, 0), display_id=True)
+    handle = display.display(_Shown("starting", 0, 0), display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types here
 
     def show(stage: str, done: int, total: int) -> None:
         nonlocal shown, stage_shown
