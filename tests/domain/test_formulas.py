@@ -99,6 +99,22 @@ def test_print_then_parse_means_the_same(data: st.DataObject) -> None:
         assert holds(again, record, schema) == holds(formula, record, schema)
 
 
+def test_parts_that_contradict_one_another_are_printed_and_read(schema: Schema) -> None:
+    """`sex=Female & sex=Male` is refused as a mistake; a formula that came about so is not."""
+    female, male = parse("sex=Female", schema), parse("sex=Male", schema)
+    never = AllOf((female, male))
+    text = format_formula(never, schema)
+    assert text == "(sex=Female) & sex=Male"
+    again = parse_formula(text, schema)
+    assert not any(holds(again, record, schema) for record in records(schema))
+    with pytest.raises(QueryError, match="contradict one another"):
+        parse_formula("sex=Female & sex=Male", schema)
+    # Parts on different columns need no parentheses.
+    assert format_formula(AllOf((female, parse("smoker", schema))), schema) == (
+        "sex=Female & smoker=1"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

@@ -65,7 +65,12 @@ def format_formula(formula: Formula, schema: Attributes) -> str:
         case Not(part):
             return f"!({format_formula(part, schema)})"
         case AllOf(parts):
-            return " & ".join(_held(part, schema) for part in parts)
+            held = [_held(part, schema) for part in parts]
+            if all(_is_literal(part) for part in parts) and _repeats(formula):
+                # Without parentheses it would be read as one conjunction, and those that no
+                # record can satisfy are refused.
+                held[0] = f"({held[0]})"
+            return " & ".join(held)
         case AnyOf(parts):
             return " | ".join(_held(part, schema) for part in parts)
 
@@ -78,6 +83,12 @@ def _held(part: Formula, schema: Attributes) -> str:
 
 def _is_literal(formula: Formula) -> bool:
     return isinstance(formula, Query) and len(formula.literals) == 1
+
+
+def _repeats(formula: Formula) -> bool:
+    """Whether two of its literals are on one attribute."""
+    named = [literal.attribute for literal in literals_of(formula)]
+    return len(set(named)) < len(named)
 
 
 class _FormulaParser(Parser):
