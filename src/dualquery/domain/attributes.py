@@ -1,42 +1,36 @@
-"""Attributes: columns with a declared, finite domain, alone and in order."""
+"""Attributes: columns with a declared, finite domain."""
 
 from __future__ import annotations
 
-import datetime
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
-from dualquery.base.ragged import offsets
-from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain.answers import Answer
-from dualquery.domain.hierarchy import Hierarchy
-from dualquery.domain.types import (
-    Key,
-    Number,
-    Type,
-    key_of,
-    loose_text,
-    number_of,
-    spelled,
-    text_of,
-    type_of,
+from dualquery.domain.declared import (
+    Edge,
+    Value,
+    declared_edge,
+    declared_value,
+    plain,
+    type_named,
+    type_of_cells,
+    type_of_edges,
+    words_for_missing,
 )
-
-Value = str | int | float | bool
-Edge = float | str | datetime.date | datetime.time
-"""How an edge may be written; dates and times may stand in quotes."""
+from dualquery.domain.hierarchy import Hierarchy
+from dualquery.domain.types import Key, Number, Type, key_of, loose_text, number_of, spelled
 
 MOST_SUB_BINS = 1000
 """The most parts into which a schema may cut each bin of a column."""
+
+_KEYS = ("values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "group")
+"""What a schema file may say of a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +95,11 @@ class Attribute:
             group: which values belong together where single ones are too rare: "prefix:N" for
                 the first N letters, or the values of every parent.
         """
-        given = [_plain(value) for value in values]
+        given = [plain(value) for value in values]
         if not given:
             raise SchemaError(f"attribute {name!r}: values is empty; expected at least one value")
-        kind = _written_type(given) if type is None else _type(name, type)
-        domain = tuple(_value(name, kind, value) for value in given)
+        kind = type_of_cells(given) if type is None else type_named(name, type)
+        domain = tuple(declared_value(name, kind, value) for value in given)
         seen: set[str] = set()
         for value in domain:
             if str(value) in seen:
@@ -150,13 +144,13 @@ class Attribute:
             type: what a cell is: "whole", "decimal", "date", "timestamp" or "time"; by default
                 as the edges are written, whole numbers if all of them are.
         """
-        given = [_plain(edge) for edge in edges]
+        given = [plain(edge) for edge in edges]
         if len(given) < 2:
             raise SchemaError(
                 f"attribute {name!r}: edges has {len(given)} entries; expected two or more"
             )
-        kind = _edges_type(name, given) if type is None else _type(name, type)
-        cuts = tuple(_edge(name, kind, edge) for edge in given)
+        kind = type_of_edges(name, given) if type is None else type_named(name, type)
+        cuts = tuple(declared_edge(name, kind, edge) for edge in given)
         for low, high in pairwise(cuts):
             if low == high:
                 shown = f"[{spelled(kind, low)}, {spelled(kind, high)})"
@@ -168,7 +162,7 @@ class Attribute:
                 )
         parts = 0
         if sub_bins is not None:
-            asked = _plain(sub_bins)
+            asked = plain(sub_bins)
             if (
                 isinstance(asked, bool)
                 or not isinstance(asked, int)
@@ -199,7 +193,7 @@ class Attribute:
             default: what the column takes in records that nothing says more about.
             type: "yes/no" for cells that come out as true and false; left out, 0 and 1.
         """
-        kind = Type.WHOLE if type is None else _type(name, type)
+        kind = Type.WHOLE if type is None else type_named(name, type)
         if kind not in (Type.WHOLE, Type.YES_NO):
             raise SchemaError(
                 f'attribute {name!r}: type = "{kind}" with binary = true; expected "yes/no", or '
@@ -335,13 +329,13 @@ class Attribute:
         entry: Json
         if self.edges:
             entry = {"edges": [self._spelled_edge(edge) for edge in self.edges]}
-            usual = _written_type(self.edges)
+            usual = type_of_cells(self.edges)
         elif self.values == (0, 1):
             entry = {"binary": True}
             usual = Type.WHOLE
         else:
             entry = {"values": list(self.values)}
-            usual = _written_type(self.values)
+            usual = type_of_cells(self.values)
             numbers = all(isinstance(v, int | float) for v in self.values)
             if self.ordered and not numbers and not self.type.is_temporal:
                 entry["ordered"] = True
@@ -376,13 +370,13 @@ class Attribute:
                 f"attribute {name!r}: unknown key {min(unknown)!r}; expected "
                 f"{', '.join(_KEYS[:-1])} or {_KEYS[-1]}"
             )
-        words = _missing_words(name, entry.get("missing", False))
+        words = words_for_missing(name, entry.get("missing", False))
         made = cls._from_entry(name, entry, bool(words) or entry.get("missing", False))
         return made.missing_as(*words) if words else made
 
     def missing_as(self, *words: str | float) -> Self:
         """The same attribute, with cells that stand for a missing one, such as "NA" or -9."""
-        read = _missing_words(self.name, list(words))
+        read = words_for_missing(self.name, list(words))
         for word in read:
             if self.values and self.code_of_value(word) is not None:
                 raise SchemaError(
@@ -427,166 +421,3 @@ class Attribute:
             type=cell_type,
             group=entry.get("group"),
         )
-
-
-_KEYS = ("values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "group")
-
-
-def _plain(value: object) -> object:
-    """A NumPy scalar as a Python value, because files and queries are written with those."""
-    if isinstance(value, np.datetime64):  # of nanoseconds, `item` would make a number
-        unit = np.datetime_data(value.dtype)[0]
-        return value.astype("datetime64[D]" if unit == "D" else "datetime64[us]").item()
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _missing_words(name: str, declared: object) -> tuple[str, ...]:
-    """The cells that `missing` lists; none if it is true or false."""
-    if isinstance(declared, bool):
-        return ()
-    if not isinstance(declared, list | tuple) or not all(
-        isinstance(word, str | int | float) and not isinstance(word, bool) for word in declared
-    ):
-        raise SchemaError(
-            f"attribute {name!r}: missing = {declared!r}; expected true, false, or a list of the "
-            'cells that stand for a missing one, such as ["NA", -9]'
-        )
-    if not declared:
-        raise SchemaError(f"attribute {name!r}: missing = []; expected true, or cells in the list")
-    return tuple(text_of(word).strip() for word in declared)
-
-
-def _type(name: str, text: str) -> Type:
-    try:
-        return Type(text)
-    except ValueError:
-        raise SchemaError(
-            f"attribute {name!r}: type = {text!r}; expected {', '.join(list(Type)[:-1])} "
-            f"or {list(Type)[-1]}"
-        ) from None
-
-
-def _edges_type(name: str, edges: Sequence[object]) -> Type:
-    """The type that edges have if nothing else is said; "24:00" among times is a time."""
-    moments = {type_of(edge) for edge in edges if not isinstance(edge, str)}
-    if len(moments) == 1 and next(iter(moments)).is_temporal:
-        return moments.pop()
-    if any(kind.is_temporal for kind in moments):
-        raise SchemaError(
-            f"attribute {name!r}: edges mix {' and '.join(sorted(k.plural for k in moments))}; "
-            "expected one type"
-        )
-    return _written_type(edges)
-
-
-def _written_type(cells: Sequence[object]) -> Type:
-    """The type that cells have if nothing else is said: as they are written."""
-    kinds = {type_of(cell) for cell in cells}
-    if len(kinds) == 1:
-        return kinds.pop()
-    if kinds <= {Type.WHOLE, Type.YES_NO}:
-        return Type.WHOLE
-    return Type.DECIMAL if kinds <= {Type.WHOLE, Type.DECIMAL, Type.YES_NO} else Type.TEXT
-
-
-def _value(name: str, kind: Type, value: object) -> Value:
-    """A declared value in the form that an attribute of this type keeps."""
-    if not isinstance(value, str | int | float | datetime.date | datetime.time):
-        raise SchemaError(f"attribute {name!r}: value {value!r} is not text, a number or a date")
-    if kind is Type.TEXT:
-        return value if isinstance(value, str | int | float) else str(value)
-    number = None if isinstance(value, str) and not kind.is_temporal else number_of(kind, value)
-    if number is None or (kind is Type.WHOLE and number != int(number)):
-        raise _unfit(name, "value", value, kind)
-    if kind.is_temporal:
-        return spelled(kind, number)
-    if kind is Type.YES_NO:
-        return bool(number)
-    return int(number) if kind is Type.WHOLE else number
-
-
-def _edge(name: str, kind: Type, edge: object) -> Number:
-    """A declared edge as a number."""
-    if kind in (Type.TEXT, Type.YES_NO):
-        raise SchemaError(f"attribute {name!r}: edge {edge!r} is not a number or a date")
-    if isinstance(edge, float) and not math.isfinite(edge):
-        raise SchemaError(f"attribute {name!r}: edge {edge!r} is not finite")
-    readable = kind.is_temporal or (isinstance(edge, int | float) and not isinstance(edge, bool))
-    number = number_of(kind, edge) if readable else None
-    if number is None or (kind is Type.WHOLE and number != int(number)):
-        raise _unfit(name, "edge", edge, kind)
-    if isinstance(edge, datetime.datetime) and edge.tzinfo is not None:
-        raise SchemaError(
-            f"attribute {name!r}: edge {edge.isoformat()} has a time zone; expected wall-clock "
-            "time without one"
-        )
-    return int(number) if kind is Type.WHOLE else number
-
-
-def _unfit(name: str, what: str, cell: object, kind: Type) -> SchemaError:
-    """The error of a value or edge that is not of its attribute's type."""
-    shown = str(cell) if isinstance(cell, datetime.date | datetime.time) else repr(cell)
-    noun = "a whole number" if kind is Type.WHOLE else kind.noun
-    example = f" such as {kind.example}" if kind.example else ""
-    return SchemaError(
-        f'attribute {name!r}: {what} {shown} is not {noun}{example}, as type = "{kind}" needs'
-    )
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """Attributes in order, with different names. Queries and records refer to them by position."""
-
-    attributes: tuple[Attribute, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.index) != len(self.attributes):
-            seen: set[str] = set()
-            for name in self.names:
-                if name in seen:
-                    raise SchemaError(f"attribute {name!r} is declared twice")
-                seen.add(name)
-
-    def __len__(self) -> int:
-        return len(self.attributes)
-
-    def __getitem__(self, name: str) -> Attribute:
-        return self.attributes[self.position(name)]
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return tuple(attribute.name for attribute in self.attributes)
-
-    @cached_property
-    def index(self) -> dict[str, int]:
-        return {name: position for position, name in enumerate(self.names)}
-
-    @cached_property
-    def sizes(self) -> npt.NDArray[np.int32]:
-        """The number of codes of each attribute."""
-        return np.fromiter((a.size for a in self.attributes), np.int32, len(self.attributes))
-
-    @cached_property
-    def code_start(self) -> npt.NDArray[np.int64]:
-        """Where each attribute's codes begin if all attributes' codes are laid end to end."""
-        return offsets(self.sizes)
-
-    @cached_property
-    def defaults(self) -> npt.NDArray[np.int32]:
-        """The record that has the declared default in every attribute."""
-        return np.fromiter((a.default for a in self.attributes), np.int32, len(self.attributes))
-
-    @cached_property
-    def bit_counts(self) -> npt.NDArray[np.int32]:
-        """Per attribute, the bits of its binary view: one for a 0/1 column, else one per code."""
-        return np.fromiter(
-            (1 if a.is_binary else a.size for a in self.attributes), np.int32, len(self.attributes)
-        )
-
-    def position(self, name: str) -> int:
-        """Where an attribute stands in the schema."""
-        try:
-            return self.index[name]
-        except KeyError:
-            hint = did_you_mean(name, self.names[:5000])
-            raise SchemaError(f"the schema has no attribute {name!r}{hint}") from None

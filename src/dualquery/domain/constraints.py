@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from dualquery.base.errors import QueryError, SchemaError
 from dualquery.base.stored import Document
-from dualquery.domain.attributes import Attributes
 from dualquery.domain.dependences import read_dependences
 from dualquery.domain.language import parse
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.orders import order_clauses, read_order
 from dualquery.domain.query import Literal, Query, conjunction
 

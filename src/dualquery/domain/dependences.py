@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
-from dualquery.domain.attributes import Attributes
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.query import Literal
 
 Pairs = tuple[tuple[int, int], ...]

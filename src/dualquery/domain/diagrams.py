@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Union
 
 from dualquery.base.errors import QueryError
-from dualquery.domain.attributes import Attributes
 from dualquery.domain.formulas import AllOf, AnyOf, Formula, Not, literals_of
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.query import Literal, Query
 
 MOST_NODES = 5_000

@@ -12,7 +12,7 @@ from pathlib import Path
 from dualquery.base.errors import SchemaError
 from dualquery.base.files import read_text
 from dualquery.base.stored import Document, Json
-from dualquery.domain.attributes import Value
+from dualquery.domain.declared import Value
 from dualquery.domain.types import Type
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d(T[\d:]+)?|(?!24)[\d:]{8})\Z", re.ASCII)

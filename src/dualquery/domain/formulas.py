@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Union
 
 from dualquery.base.errors import QueryError
-from dualquery.domain.attributes import Attributes
 from dualquery.domain.language import Parser
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.query import Literal, Query
 
 DEEPEST = 50

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 from dualquery.base.errors import QueryError, SchemaError
 from dualquery.base.similar import did_you_mean
-from dualquery.domain.attributes import Attribute, Attributes
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.printing import PLAIN, bins_text
 from dualquery.domain.query import Literal, Query, conjunction, parity
 from dualquery.domain.types import number_of

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
-from dualquery.domain.attributes import Attribute, Attributes
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.query import Literal
 from dualquery.domain.types import DAY, Type, number_of
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from dualquery.domain.attributes import Attribute, Attributes
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.query import Literal, Query
 
 PLAIN = r"[^\s\"&|,(){}\[\]=<>!]+"

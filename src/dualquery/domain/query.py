@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from dualquery.base.errors import QueryError
-from dualquery.domain.attributes import Attributes
+from dualquery.domain.ordered import Attributes
 
 Kind = OneOf["conjunction", "parity"]
 

@@ -21,10 +21,11 @@ from dualquery.base.errors import SchemaError
 from dualquery.base.html import html_table
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
-from dualquery.domain.attributes import Attribute, Attributes
+from dualquery.domain.attributes import Attribute
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.dependences import Pairs, fixing_clauses, in_sequence, read_dependences
 from dualquery.domain.documents import read_document, write_document
+from dualquery.domain.ordered import Attributes
 from dualquery.domain.orders import read_order
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query

@@ -1,0 +1,117 @@
+"""Values, edges and types as a schema declares them: how they may be written, what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dualquery.base.errors import SchemaError
+from dualquery.domain.types import Number, Type, number_of, spelled, text_of, type_of
+
+Value = str | int | float | bool
+Edge = float | str | datetime.date | datetime.time
+"""How an edge may be written; dates and times may stand in quotes."""
+
+
+def plain(value: object) -> object:
+    """A NumPy scalar as a Python value, because files and queries are written with those."""
+    if isinstance(value, np.datetime64):  # of nanoseconds, `item` would make a number
+        unit = np.datetime_data(value.dtype)[0]
+        return value.astype("datetime64[D]" if unit == "D" else "datetime64[us]").item()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def words_for_missing(name: str, declared: object) -> tuple[str, ...]:
+    """The cells that `missing` lists; none if it is true or false."""
+    if isinstance(declared, bool):
+        return ()
+    if not isinstance(declared, list | tuple) or not all(
+        isinstance(word, str | int | float) and not isinstance(word, bool) for word in declared
+    ):
+        raise SchemaError(
+            f"attribute {name!r}: missing = {declared!r}; expected true, false, or a list of the "
+            'cells that stand for a missing one, such as ["NA", -9]'
+        )
+    if not declared:
+        raise SchemaError(f"attribute {name!r}: missing = []; expected true, or cells in the list")
+    return tuple(text_of(word).strip() for word in declared)
+
+
+def type_named(name: str, text: str) -> Type:
+    try:
+        return Type(text)
+    except ValueError:
+        raise SchemaError(
+            f"attribute {name!r}: type = {text!r}; expected {', '.join(list(Type)[:-1])} "
+            f"or {list(Type)[-1]}"
+        ) from None
+
+
+def type_of_edges(name: str, edges: Sequence[object]) -> Type:
+    """The type that edges have if nothing else is said; "24:00" among times is a time."""
+    moments = {type_of(edge) for edge in edges if not isinstance(edge, str)}
+    if len(moments) == 1 and next(iter(moments)).is_temporal:
+        return moments.pop()
+    if any(kind.is_temporal for kind in moments):
+        raise SchemaError(
+            f"attribute {name!r}: edges mix {' and '.join(sorted(k.plural for k in moments))}; "
+            "expected one type"
+        )
+    return type_of_cells(edges)
+
+
+def type_of_cells(cells: Sequence[object]) -> Type:
+    """The type that cells have if nothing else is said: as they are written."""
+    kinds = {type_of(cell) for cell in cells}
+    if len(kinds) == 1:
+        return kinds.pop()
+    if kinds <= {Type.WHOLE, Type.YES_NO}:
+        return Type.WHOLE
+    return Type.DECIMAL if kinds <= {Type.WHOLE, Type.DECIMAL, Type.YES_NO} else Type.TEXT
+
+
+def declared_value(name: str, kind: Type, value: object) -> Value:
+    """A declared value in the form that an attribute of this type keeps."""
+    if not isinstance(value, str | int | float | datetime.date | datetime.time):
+        raise SchemaError(f"attribute {name!r}: value {value!r} is not text, a number or a date")
+    if kind is Type.TEXT:
+        return value if isinstance(value, str | int | float) else str(value)
+    number = None if isinstance(value, str) and not kind.is_temporal else number_of(kind, value)
+    if number is None or (kind is Type.WHOLE and number != int(number)):
+        raise _unfit(name, "value", value, kind)
+    if kind.is_temporal:
+        return spelled(kind, number)
+    if kind is Type.YES_NO:
+        return bool(number)
+    return int(number) if kind is Type.WHOLE else number
+
+
+def declared_edge(name: str, kind: Type, edge: object) -> Number:
+    """A declared edge as a number."""
+    if kind in (Type.TEXT, Type.YES_NO):
+        raise SchemaError(f"attribute {name!r}: edge {edge!r} is not a number or a date")
+    if isinstance(edge, float) and not math.isfinite(edge):
+        raise SchemaError(f"attribute {name!r}: edge {edge!r} is not finite")
+    readable = kind.is_temporal or (isinstance(edge, int | float) and not isinstance(edge, bool))
+    number = number_of(kind, edge) if readable else None
+    if number is None or (kind is Type.WHOLE and number != int(number)):
+        raise _unfit(name, "edge", edge, kind)
+    if isinstance(edge, datetime.datetime) and edge.tzinfo is not None:
+        raise SchemaError(
+            f"attribute {name!r}: edge {edge.isoformat()} has a time zone; expected wall-clock "
+            "time without one"
+        )
+    return int(number) if kind is Type.WHOLE else number
+
+
+def _unfit(name: str, what: str, cell: object, kind: Type) -> SchemaError:
+    """The error of a value or edge that is not of its attribute's type."""
+    shown = str(cell) if isinstance(cell, datetime.date | datetime.time) else repr(cell)
+    noun = "a whole number" if kind is Type.WHOLE else kind.noun
+    example = f" such as {kind.example}" if kind.example else ""
+    return SchemaError(
+        f'attribute {name!r}: {what} {shown} is not {noun}{example}, as type = "{kind}" needs'
+    )
