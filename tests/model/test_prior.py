@@ -8,7 +8,7 @@ import pytest
 
 import dualquery as dq
 from dualquery.estimator.start import open_start
-from dualquery.model.prior import informed
+from dualquery.model.prior import departures, informed, like_the_start
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement
 from dualquery.workloads.marginals import Groups, Marginals
@@ -108,3 +108,48 @@ def test_an_earlier_release_expects_what_its_model_answers() -> None:
 def test_a_start_that_cannot_be_one_is_refused(start: object, message: str) -> None:
     with pytest.raises(dq.DualQueryError, match=message):
         open_start(start, SCHEMA)
+
+
+def test_nothing_is_surer_than_chance() -> None:
+    """A measurement that agrees with the start by luck does not make the start exact."""
+    start = open_start(population(TOTAL, 2), SCHEMA)
+    expected = start.expected(PAIRS)
+    assert expected is not None
+    lucky = Measurement(
+        PAIRS, Noise.GAUSSIAN, SIGMA, np.rint(TOTAL * expected).astype(np.int64), expected
+    )
+    assert departures(lucky, TOTAL).tolist() == [1.0] * len(PAIRS)
+    assert departures(lucky, 3 * TOTAL, chance=3.0).min() >= 3.0
+    claimed = [part.variance for part in informed(lucky, TOTAL)]
+    assert min(claimed) > 0.25 * TOTAL / 25  # φ·N·s of a cell is 400, and the noise 3,600
+
+
+def test_a_rehearsed_start_is_as_far_off_and_in_all_tables_together() -> None:
+    start = open_start(population(TOTAL, 2), SCHEMA)
+    one, _ = measured(start.expected(PAIRS))
+    off = float(np.mean(departures(one, TOTAL)))
+    random = np.random.default_rng(8)
+    shares = np.full(25, 1 / 25)
+    squares = []
+    for _ in range(40):
+        records = random.integers(0, 5, (TOTAL, 6), dtype=np.int32)
+        found = like_the_start(one, records, TOTAL, 1.0).reshape(len(PAIRS), 5, 5)
+        squares.append(TOTAL**2 * ((found - shares.reshape(5, 5)) ** 2).mean())
+        # Tables that share an attribute agree about it: they are of the same records.
+        of_first = found[(PAIRS.attributes == [1, 0]).all(axis=1)][0].sum(axis=0)
+        again = found[(PAIRS.attributes == [2, 0]).all(axis=1)][0].sum(axis=0)
+        assert of_first == pytest.approx(again)
+    assert np.mean(squares) == pytest.approx(off * TOTAL / 25, rel=0.15)
+
+
+@pytest.mark.slow
+def test_intervals_hold_with_a_start() -> None:
+    """Last month's release as the start: what differs by chance is in this month's intervals."""
+    held = []
+    for number in range(8):
+        job = dq.DualQuery(epsilon=0.3, delta=1e-6, queries=300)
+        last = job.fit(population(8_000, 2 * number), schema=SCHEMA)
+        job = dq.DualQuery(epsilon=0.3, delta=1e-6, queries=300, start=last)
+        table = population(8_000, 2 * number + 1)
+        held.append(dq.evaluate(job.fit(table, schema=SCHEMA), table).coverage["all"])
+    assert 0.9 < np.mean(held) < 0.99

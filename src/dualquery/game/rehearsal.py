@@ -27,6 +27,7 @@ from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.mixture import Mixture
+from dualquery.model.prior import informed, like_the_start
 from dualquery.model.redrawn import redrawn, share_noise
 from dualquery.model.schedule import Schedule
 from dualquery.model.standard_errors import ErrorTable
@@ -50,6 +51,9 @@ FEWEST_STEPS = 400
 FITS = 2
 """Fits of one rehearsal of tables: with two, what depends on the start can be told."""
 
+
+MOST_RECORDS = 300_000
+"""Of a rehearsed start: more would be nearer to the truth than any start is taken to be."""
 
 NARROW = 4_000
 """Queries on one attribute, and on two, that are judged beside the asked ones."""
@@ -167,13 +171,24 @@ def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _measured_again(
     truth: Mixture, player: TablesPlayer, known: Known, generator: np.random.Generator
 ) -> tuple[Measurement, ...]:
-    """The same tables, measured on a model with noise of the same size."""
-    measurements = []
-    for one in known.measurements:
+    """The same tables, measured on a model with noise of the same size.
+
+    A public start that is off is part of what is rehearsed: another one, as far off, takes its
+    place.
+    """
+    measurements: list[Measurement] = []
+    total, chance = player.total(known), player.plan.budget.unit.chance
+    records = np.empty((0, 0), dtype=np.int32)
+    for one in known.heard or known.measurements:
         queries = one.marginals.queries(player.workload.schema)
-        expected = player.total(known) * truth.answers(queries)
-        noise = np.sqrt(one.variances) * generator.standard_normal(len(expected))
-        measurements.append(replace(one, counts=np.rint(expected + noise).astype(np.int64)))
+        counts = total * truth.answers(queries)
+        noise = np.sqrt(one.variances) * generator.standard_normal(len(counts))
+        again = replace(one, counts=np.rint(counts + noise).astype(np.int64))
+        if one.expected is not None:
+            if not len(records):
+                records = truth.sample(min(round(total / chance), MOST_RECORDS), generator)
+            again = replace(again, expected=like_the_start(one, records, total, chance))
+        measurements.extend(informed(again, total, chance))
     return tuple(measurements)
 
 
@@ -203,8 +218,7 @@ def _product_errors(player: WidePlayer, known: Known, judged: Workload) -> Error
     explained = answers**2 * (1.0 + np.add.reduceat((1.0 - held) / held, begin))
     # Where persons weigh the same, the total is in parts of a person. Where records have weights,
     # as few of them as can be stand behind the total: the rest of their spread is not known.
-    unit = player.plan.budget.unit
-    people = player.total(known) / (unit.parts if unit.weight is None else unit.weight.influence)
+    people = player.total(known) / player.plan.budget.unit.chance
     chance = np.maximum(answers - explained, 0.0) / people
     return ErrorTable.of_squares(judged, answers, noise + chance)
 

@@ -59,16 +59,18 @@ class Known:
     """What has been released so far, and where the fits stand.
 
     Attributes:
-        measurements: in order.
+        measurements: in order; moved towards a public start, if there is one.
         named: sets of attributes that the last draws named and that were not measured since.
         members: the logits of every mixture that is kept up to date; none before the first fit.
         waiting: those of the others, as the first fit left them; the last fit takes them up.
+        heard: the measurements as they were released.
     """
 
     measurements: tuple[Measurement, ...] = ()
     named: tuple[tuple[int, ...], ...] = ()
     members: npt.NDArray[np.float32] | None = None
     waiting: npt.NDArray[np.float32] | None = None
+    heard: tuple[Measurement, ...] = ()
 
 
 class TablesPlayer:
@@ -231,11 +233,12 @@ class TablesPlayer:
         if released.measurement is not None:
             # A model is about bins; sub-bins are for the values inside them.
             measured = released.measurement.in_codes(self.workload.schema)
-            heard = replace(known, measurements=(*known.measurements, measured))
+            heard = (*known.heard, measured)
+            found = replace(known, measurements=(*known.measurements, measured), heard=heard)
             if measured.expected is not None:
-                found = informed(measured, self.total(heard))
-                heard = replace(known, measurements=(*known.measurements, *found))
-            return replace(heard, named=())
+                moved = informed(measured, self.total(found), self.plan.budget.unit.chance)
+                found = replace(found, measurements=(*known.measurements, *moved))
+            return replace(found, named=())
         return replace(known, named=self._named(released.draws.queries))
 
     def _named(self, queries: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:

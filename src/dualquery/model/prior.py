@@ -30,7 +30,9 @@ LEAST = 1.0 / 12.0
 """The variance of counts that are rounded to whole numbers: nothing is surer than that."""
 
 
-def informed(measurement: Measurement, total: float) -> tuple[Measurement, ...]:
+def informed(
+    measurement: Measurement, total: float, chance: float = 1.0
+) -> tuple[Measurement, ...]:
     """The measurement, moved towards what was expected of it; surer tables apart from others.
 
     A start that is off by d in a cell of N·s records is taken to be off in proportion: the variance
@@ -41,20 +43,20 @@ def informed(measurement: Measurement, total: float) -> tuple[Measurement, ...]:
     Args:
         measurement: noisy counts, with or without what was expected.
         total: N, the number of records.
+        chance: the least φ, see `departures`.
     """
     if measurement.expected is None:
         return (measurement,)
     start = measurement.marginals.start
     cells = np.diff(start)
     table = np.repeat(np.arange(len(cells)), cells)
-    known = np.isfinite(np.add.reduceat(measurement.expected, start[:-1]))
+    known = _known(measurement)
     covered = known[table]
     expected = np.where(covered, total * measurement.expected, 0.0)
     noise = measurement.variance
     off = np.where(covered, measurement.counts - expected, 0.0)
     spread = np.zeros(len(cells))
-    squares: Floats = np.bincount(table, off**2).astype(np.float64)
-    spread[known] = _spread(squares[known], noise, cells[known], total)
+    spread[known] = departures(measurement, total, chance)
     spread = spread[table] * expected
     kept = np.where(covered, spread / (spread + noise), 1.0)
     moved = np.where(covered, expected + kept * off, measurement.counts)
@@ -66,6 +68,59 @@ def informed(measurement: Measurement, total: float) -> tuple[Measurement, ...]:
     return tuple(
         _part(measurement, moved, np.flatnonzero(step == s), 0.5**s) for s in np.unique(step)
     )
+
+
+def departures(measurement: Measurement, total: float, chance: float = 1.0) -> Floats:
+    """φ of each table that the start knows: how far it is off there.
+
+    No φ is smaller than `chance`. Two tables of different people differ by chance, even if nothing
+    has changed, and the noise cannot rule that out: if a record counts 1, by N·s and more.
+
+    Args:
+        measurement: noisy counts, with what was expected.
+        total: N, the number of records.
+        chance: what one record counts.
+    """
+    assert measurement.expected is not None  # who asks has looked
+    start = measurement.marginals.start
+    cells, known = np.diff(start), _known(measurement)
+    table = np.repeat(np.arange(len(cells)), cells)
+    off = np.where(known[table], measurement.counts - total * measurement.expected, 0.0)
+    squares: Floats = np.bincount(table, off**2).astype(np.float64)
+    found = _spread(squares[known], measurement.variance, cells[known], total)
+    return np.maximum(found, chance)
+
+
+def like_the_start(
+    measurement: Measurement, records: npt.NDArray[np.int32], total: float, chance: float
+) -> Floats:
+    """Expected shares that are off as far as the start is: those of a table with fewer records.
+
+    Cells of a table with N/φ records, scaled to N, have the variance φ·N·s. All tables are of the
+    same records, so they are off together, as those of a start are.
+
+    Args:
+        measurement: noisy counts, with what the start expected.
+        records: codes of at least N/φ records of the truth.
+        total: N, the number of records.
+        chance: the least φ.
+    """
+    marginals = measurement.marginals
+    found = np.full(marginals.cells, np.nan)
+    known = np.flatnonzero(_known(measurement))
+    off = float(np.mean(departures(measurement, total, chance)))
+    few = records[: max(1, min(len(records), round(total / off)))]
+    for t in known.tolist():
+        part = slice(marginals.start[t], marginals.start[t + 1])
+        cells = part.stop - part.start
+        found[part] = np.bincount(marginals.cell_of(t, few), minlength=cells) / len(few)
+    return found
+
+
+def _known(measurement: Measurement) -> npt.NDArray[np.bool_]:
+    """Whether the start knows each table."""
+    assert measurement.expected is not None  # who asks has looked
+    return np.isfinite(np.add.reduceat(measurement.expected, measurement.marginals.start[:-1]))
 
 
 def _spread(squares: Floats, noise: float, cells: npt.NDArray[np.int64], total: float) -> Floats:

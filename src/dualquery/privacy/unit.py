@@ -179,6 +179,11 @@ class Unit:
         return 1 if self.persons is None else self.persons.parts
 
     @property
+    def chance(self) -> int:
+        """The variance of a count, per part, that chance alone makes: what one draw counts."""
+        return self.parts if self.weight is None else self.weight.influence
+
+    @property
     def size_is_public(self) -> bool:
         """Whether the number of parts is the same in all neighbours.
 
