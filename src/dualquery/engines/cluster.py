@@ -138,7 +138,13 @@ class DaskEngine:
         """The Dask client; None unless the engine is open."""
         return self._client
 
-    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
+    def count(
+        self,
+        table: Table,
+        workload: Workload,
+        out_of_domain: OutOfDomain,
+        keep: Schema | None = None,
+    ) -> Counted:
         if not isinstance(table, ParquetTable):  # one stream of rows cannot be cut into parts
             return LocalEngine().count(table, workload, out_of_domain)
         with needed(self._client):

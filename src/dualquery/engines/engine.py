@@ -29,8 +29,22 @@ State = TypeVar("State")
 class Engine(Protocol):
     """Counts a workload and plays the query player's part; used as a context manager."""
 
-    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
-        """Exact counts of the workload over the table."""
+    def count(
+        self,
+        table: Table,
+        workload: Workload,
+        out_of_domain: OutOfDomain,
+        keep: Schema | None = None,
+    ) -> Counted:
+        """Exact counts of the workload over the table.
+
+        Args:
+            table: the private rows.
+            workload: the queries.
+            out_of_domain: what happens to cells outside their domain.
+            keep: the schema that `tabulate` will be asked with next: that of the workload, or its
+                `fine` one. An engine may keep codes for it, so that rows are read once.
+        """
         ...
 
     def tabulate(

@@ -36,11 +36,24 @@ class LocalEngine:
         # So are the packed columns of 0/1 attributes, from which tables are counted as well.
         self._packed: tuple[Table, PackedOnes] | None = None
 
-    def count(self, table: Table, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
+    def count(
+        self,
+        table: Table,
+        workload: Workload,
+        out_of_domain: OutOfDomain,
+        keep: Schema | None = None,
+    ) -> Counted:
         self._packed = None
         if isinstance(table, Weighed):  # a row weighs more than a bit can say
             return count_rows(table, workload, out_of_domain)
-        packed = PackedRows.pack(table, workload.schema, workload.literals, out_of_domain)
+        literals = workload.literals
+        if keep is None or PackedOnes.fit(literals, keep):
+            packed = PackedRows.pack(table, workload.schema, literals, out_of_domain)
+        else:
+            packed, rows = EncodedRows.read_packed(
+                table, workload.schema, literals, out_of_domain, keep
+            )
+            self._encoded = None if rows is None else (table, keep, rows)
         counted = count_packed(packed, workload)
         ones = PackedOnes.of(packed, workload.schema)
         if ones is not None:

@@ -91,6 +91,14 @@ class Prepared:
     start: Start | None = None
     totals: tuple[Total, ...] = ()
 
+    @property
+    def fine(self) -> bool:
+        """Whether one-way tables are measured in sub-bins.
+
+        A start knows the shares of bins; to measure against them, tables must be about bins.
+        """
+        return self.start is None and reads_cells(self.source)
+
 
 @dataclass(frozen=True)
 class Ready:
@@ -173,7 +181,9 @@ def count(
     actions = Actions.weighted(asked, job.weights)
     if probed:
         actions = with_probes(asked, weights=job.weights)
-    counted = engine.count(job.source, actions.queries, treatment)
+    # One-way tables are measured first, and in sub-bins where they can be.
+    keep = None if shape is None else job.schema.fine if job.fine else job.schema
+    counted = engine.count(job.source, actions.queries, treatment, keep)
     plan = tuning.plan(mechanism.budget(counted.rows), job.schema, len(asked), shape)
     if job.player is Player.MODEL and plan.tables is None and not probed:
         # That tables are too noisy showed only with the number of rows. The probes of a game of
@@ -228,8 +238,6 @@ def play(
     source = source_for(mechanism.seed)
     if plan.tables is not None:
         treatment = OutOfDomain.parse(tuning.out_of_domain)
-        # A start knows the shares of bins; to measure against them, tables must be about bins.
-        fine = reads_cells(job.source) and job.start is None
 
         def tabulate(marginals: Marginals) -> npt.NDArray[np.int64]:
             # One-way tables may be about sub-bins; the groups say which codes they partition.
@@ -240,7 +248,7 @@ def play(
         _, transcript = play_tables(
             query_player,
             tabulate,
-            player_of(job.asked, plan.tables, weights=job.weights, fine=fine),
+            player_of(job.asked, plan.tables, weights=job.weights, fine=job.fine),
             source,
             expected=(lambda marginals: None) if job.start is None else job.start.expected,
             journal=run.journal,

@@ -152,6 +152,13 @@ def _is_no_cell(cell: object) -> bool:
     return isinstance(cell, float) and cell != cell
 
 
+PART_BYTES, LONGEST_LINE = 1 << 20, 1 << 23
+"""The number of bytes of a CSV file that are parsed at a time, and the same where a line is longer.
+
+The cells of a small part are still in the cache when they are converted.
+"""
+
+
 class CsvTable(ArrowTable):
     """A CSV file, plain or gzipped; every cell is read as text and judged by the schema.
 
@@ -163,11 +170,19 @@ class CsvTable(ArrowTable):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.single = False
-        with reading(path), self._open(None) as reader:
-            super().__init__(reader.schema.names)
+        with reading(path):
+            try:
+                self._part, header = PART_BYTES, self._header(PART_BYTES)
+            except pa.ArrowInvalid:  # the header may be longer; if it is not, this fails again
+                self._part, header = LONGEST_LINE, self._header(LONGEST_LINE)
+        super().__init__(header)
         self.single = len(self.header) == 1
 
-    def _open(self, names: Sequence[str] | None) -> Any:
+    def _header(self, part: int) -> list[str]:
+        with self._open(None, part) as reader:
+            return list(reader.schema.names)
+
+    def _open(self, names: Sequence[str] | None, part: int) -> Any:
         from pyarrow import csv
 
         convert = csv.ConvertOptions(
@@ -179,7 +194,7 @@ class CsvTable(ArrowTable):
         separator = "\t" if ".tsv" in self.path.suffixes else ","
         return csv.open_csv(
             str(self.path),
-            read_options=csv.ReadOptions(block_size=1 << 23),
+            read_options=csv.ReadOptions(block_size=part),
             parse_options=csv.ParseOptions(delimiter=separator, ignore_empty_lines=not self.single),
             convert_options=convert,
         )
@@ -188,7 +203,21 @@ class CsvTable(ArrowTable):
         with reading(self.path):
             if self.single:
                 self._require_lines()
-            yield from self._open(names)
+            given = 0
+            try:
+                for batch in self._open(names, self._part):
+                    yield batch
+                    given += batch.num_rows
+                return
+            except pa.ArrowInvalid as error:
+                if not _is_long_line(error):
+                    raise
+            # Some line is longer than a part: begin again with larger ones after what was given.
+            for batch in self._open(names, LONGEST_LINE):
+                skipped = min(given, batch.num_rows)
+                given -= skipped
+                if skipped < batch.num_rows:
+                    yield batch.slice(skipped)
 
     def _require_lines(self) -> None:
         """Refuse a file of one column in which a blank line may not mean a missing cell.
@@ -207,6 +236,11 @@ class CsvTable(ArrowTable):
                 f"{str(self.path)!r} has one column and no line end after its last row, so that a "
                 "missing last cell would not count as a row; end the file with a new line"
             )
+
+
+def _is_long_line(error: pa.ArrowInvalid) -> bool:
+    """Whether Arrow gave up because one line did not fit into two parts of the file."""
+    return "straddl" in str(error)
 
 
 class ParquetTable(ArrowTable):

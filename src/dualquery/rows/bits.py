@@ -15,6 +15,7 @@ from dualquery.rows.counting import Tally, count_conjunctions_of
 from dualquery.rows.packed import PackedRows
 from dualquery.rows.tabulation import Cells
 from dualquery.workloads.marginals import Marginals
+from dualquery.workloads.workload import Literals
 
 Terms = npt.NDArray[np.int32]
 
@@ -33,11 +34,13 @@ class PackedOnes:
     @classmethod
     def of(cls, packed: PackedRows, schema: Schema) -> PackedOnes | None:
         """None if any literal is about something else."""
-        literals = packed.literals
+        return cls(packed, len(schema)) if cls.fit(packed.literals, schema) else None
+
+    @staticmethod
+    def fit(literals: Literals, schema: Schema) -> bool:
+        """Whether all literals are single codes of attributes that have two."""
         single = bool(np.all(np.diff(literals.start) == 1))
-        if single and bool(np.all(schema.sizes[literals.attribute] == 2)):
-            return cls(packed, len(schema))
-        return None
+        return single and bool(np.all(schema.sizes[literals.attribute] == 2))
 
     def hold(self, marginals: Marginals) -> bool:
         """Whether all attributes of these marginals are here.

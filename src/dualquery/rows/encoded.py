@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import TableError
+from dualquery.base.threads import over_ranges
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import PackedRows, SelfPacking
+from dualquery.rows.packed import PackedRows, Packer, SelfPacking
 from dualquery.rows.table import ArrowBlock, DenseBlock, Table
 from dualquery.rows.weighed import Strata, Weighed
 from dualquery.workloads.workload import Literals
@@ -72,12 +73,46 @@ class EncodedRows:
             raise TableError("the table has no rows")
         return cls(rows, {a: np.concatenate(found) for a, found in parts.items()})
 
+    @classmethod
+    def read_packed(
+        cls,
+        table: Table,
+        schema: Schema,
+        literals: Literals,
+        out_of_domain: OutOfDomain,
+        keep: Schema,
+    ) -> tuple[PackedRows, EncodedRows | None]:
+        """Read a table once, for the packed rows of some literals and for codes.
+
+        Args:
+            table: the private table.
+            schema: the schema as bound to the table.
+            literals: what is packed; the codes of their attributes are kept.
+            out_of_domain: what to do with a cell outside its declared domain.
+            keep: the schema of the codes: the same, or its `fine` one.
+
+        Returns:
+            Both; None instead of codes if the table gives no rows of codes.
+        """
+        if isinstance(table, SelfPacking):
+            return PackedRows.pack(table, schema, literals, out_of_domain), None
+        packer = Packer(schema, literals)
+        kept = _Kept(schema, keep, packer.attributes)
+        for block in table.blocks(keep, packer.attributes, out_of_domain):
+            if isinstance(block, DenseBlock | ArrowBlock):
+                packer.add(kept.block(block))
+            else:
+                packer.add(block)
+        packed = packer.finish()
+        if not packed.rows:
+            raise TableError("the table has no rows")
+        return packed, kept.rows(packed.rows)
+
     def coarser(self, schema: Schema) -> EncodedRows:
         """The codes of a schema, from those of its sub-bins."""
         columns: dict[int, NarrowCodes] = {}
         for attribute, codes in self.columns.items():
-            first, last = schema.fine.code_start[attribute : attribute + 2]
-            found = schema.code_of_fine[first:last] - schema.code_start[attribute]
+            found = _bins_of_fine(schema, attribute)
             columns[attribute] = found.astype(_kind(int(schema.sizes[attribute])))[codes]
         return replace(self, columns=columns)
 
@@ -108,6 +143,52 @@ class EncodedRows:
             ]
             columns[int(attribute)] = np.concatenate(bits)
         return cls(packed.rows, columns)
+
+
+class _Kept:
+    """Keeps the codes of blocks while they are packed."""
+
+    def __init__(self, schema: Schema, keep: Schema, attributes: Sequence[int]) -> None:
+        self._sizes = keep.sizes
+        self._parts: dict[int, list[NarrowCodes]] = {a: [] for a in attributes}
+        # A column that is not cut finer has the same codes in both schemas.
+        self._bins = {
+            a: _bins_of_fine(schema, a).astype(np.int32)
+            for a in attributes
+            if keep is not schema and keep.sizes[a] != schema.sizes[a]
+        }
+
+    def block(self, block: DenseBlock | ArrowBlock) -> DenseBlock:
+        """The codes of a block in the coarse schema; in the other they are kept."""
+        columns = {}
+        waiting = list(self._parts)
+
+        def task(first: int, last: int) -> None:
+            for attribute in waiting[first:last]:
+                codes = block.codes(attribute)
+                self._parts[attribute].append(codes.astype(_kind(int(self._sizes[attribute]))))
+                bins = self._bins.get(attribute)
+                columns[attribute] = codes if bins is None else bins[codes]
+
+        over_ranges(task, len(waiting), grain=8)
+        return DenseBlock(block.rows, columns)
+
+    def rows(self, rows: int) -> EncodedRows | None:
+        """All codes that were kept; None if there were none."""
+        if not all(self._parts.values()):
+            return None
+        columns = {}
+        for attribute, parts in self._parts.items():
+            columns[attribute] = np.concatenate(parts)
+            parts.clear()
+        return EncodedRows(rows, columns)
+
+
+def _bins_of_fine(schema: Schema, attribute: int) -> npt.NDArray[np.int64]:
+    """The bin of every sub-bin of an attribute."""
+    first, last = schema.fine.code_start[attribute : attribute + 2]
+    found: npt.NDArray[np.int64] = schema.code_of_fine[first:last] - schema.code_start[attribute]
+    return found
 
 
 def _kind(size: int) -> type[np.unsignedinteger[Any]]:

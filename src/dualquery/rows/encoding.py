@@ -121,18 +121,24 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _judge(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -> Judged:
+    distinct = distinct_text(column)
     if attribute.is_numeric:
-        numbers = _as_numbers(column, attribute)
+        numbers = _as_numbers(column if distinct is None else distinct.cells, attribute)
         if numbers is not None:
             binned = _encode_numbers(numbers, attribute, out_of_domain)
-            return Judged(binned, lambda row: numbers[row].item())
+            if distinct is None:
+                return Judged(binned, lambda row: numbers[row].item())
+            spread = np.append(binned, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
+            places = distinct.places  # a missing cell has the last one
+            return Judged(
+                spread[places], lambda row: np.append(numbers, np.nan)[places[row]].item()
+            )
     if attribute.is_binary and not column.null_count and _is_whole(column.type):
         flags: Codes = column.cast(pa.int32()).to_numpy(zero_copy_only=False)
         if not flags.size or (flags.min() >= 0 and flags.max() <= 1):
             return Judged(flags, lambda row: int(flags[row]))
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    cells = [_unless_word(cell, attribute) for cell in column.dictionary.to_pylist()]
+    distinct = distinct or _distinct(column)
+    cells = [_unless_word(cell, attribute) for cell in distinct.cells.to_pylist()]
     if attribute.is_numeric:
         codes = _encode_words(cells, attribute, out_of_domain)
     else:
@@ -141,10 +147,56 @@ def _judge(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -
             [_code_of(cell, known, attribute, out_of_domain) for cell in cells], dtype=np.int32
         )
     # A dictionary may list values that no cell uses; only values in use can be refused.
-    indices = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     lookup = np.append(codes, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
-    places = np.where(indices < 0, len(codes), indices)
+    places = distinct.places
     return Judged(lookup[places], lambda row: [*cells, None][places[row]])
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """A column as its distinct cells.
+
+    Attributes:
+        cells: each of them once.
+        places: per row, the place of its cell among them; −1 for a missing one, which is the last
+            place of whatever is looked up with one entry more.
+    """
+
+    cells: pa.Array
+    places: npt.NDArray[np.integer]
+
+
+MOST_DISTINCT = 4096
+"""Text with more distinct cells than this in one block is left to Arrow."""
+
+
+def distinct_text(column: pa.Array) -> Distinct | None:
+    """The distinct cells of a column of text; None if there are many, or if it is no text."""
+    from dualquery.rows._text_kernels import distinct_cells
+
+    wide = pa.types.is_large_string(column.type)
+    if not len(column) or not (wide or pa.types.is_string(column.type)):
+        return None
+    _, start, data = column.buffers()
+    starts = np.frombuffer(start, dtype=np.int64 if wide else np.int32)
+    text = np.frombuffer(b"" if data is None else data, dtype=np.uint8)
+    missing = np.zeros(0, dtype=bool)
+    if column.null_count:
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+    most = min(MOST_DISTINCT, 16 + len(column) // 4)
+    places = np.empty(len(column), dtype=np.int32)
+    examples = np.empty(most, dtype=np.int32)
+    held = starts[column.offset : column.offset + len(column) + 1]
+    found = distinct_cells(held, text, missing, most, places, examples)
+    return None if found < 0 else Distinct(column.take(pa.array(examples[:found])), places)
+
+
+def _distinct(column: pa.Array) -> Distinct:
+    """The distinct cells of a column of any kind, by Arrow's own means."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    places = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    return Distinct(column.dictionary, places)
 
 
 def _judge_answers(column: pa.Array, answer: Answer, out_of_domain: OutOfDomain) -> Judged:
@@ -152,18 +204,17 @@ def _judge_answers(column: pa.Array, answer: Answer, out_of_domain: OutOfDomain)
 
     Where cells outside the domain are not refused, such an answer counts as not given.
     """
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    cells = column.dictionary.to_pylist()
+    distinct = distinct_text(column) or _distinct(column)
+    cells = distinct.cells.to_pylist()
     known = set(answer.values)
     parts = [[] if cell is None else split(cell, answer.separator) for cell in cells]
     codes = np.array([answer.value in part for part in parts], dtype=np.int32)
     if out_of_domain is OutOfDomain.REFUSE:
         codes[[not known.issuperset(part) for part in parts]] = OUTSIDE
     unknown = [next((one for one in part if one not in known), None) for part in parts]
-    indices = pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    places = distinct.places
     # A missing cell holds no answer; it stands after all others.
-    return Judged(np.append(codes, 0).astype(np.int32)[indices], lambda row: unknown[indices[row]])
+    return Judged(np.append(codes, 0).astype(np.int32)[places], lambda row: unknown[places[row]])
 
 
 def _unless_word(cell: object, attribute: Attribute) -> object:
@@ -247,20 +298,34 @@ def _encode_words(cells: list[object], attribute: Attribute, out_of_domain: OutO
     return codes
 
 
+MOST_COMPARED = 128
+"""A number is compared with so many edges, one after the other; with more it is searched for."""
+
+
 def _encode_numbers(
     numbers: npt.NDArray[np.float64], attribute: Attribute, out_of_domain: OutOfDomain
 ) -> Codes:
     """Bins of numbers; NaN is a missing cell."""
+    from dualquery.rows._text_kernels import bins_of
+
     edges = np.asarray(attribute.edges, dtype=float)
+    last = attribute.proper_size - 1
+    missing = _missing_or(attribute, MISSING_CELL)
+    below, above = 0, last
+    if out_of_domain is OutOfDomain.MISSING:
+        below = above = _missing_or(attribute, NO_BUCKET)
+    elif out_of_domain is OutOfDomain.REFUSE:
+        below = above = OUTSIDE
+    codes: Codes
+    if len(edges) <= MOST_COMPARED:
+        codes = np.empty(len(numbers), dtype=np.int32)
+        bins_of(np.ascontiguousarray(numbers), edges, last, missing, below, above, codes)
+        return codes
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
-    np.clip(codes, 0, attribute.proper_size - 1, out=codes)
-    missing = np.isnan(numbers)
-    outside = (numbers < edges[0]) | (numbers > edges[-1])
-    codes[missing] = _missing_or(attribute, MISSING_CELL)
-    if outside.any() and out_of_domain is not OutOfDomain.CLAMP:
-        codes[outside] = (
-            _missing_or(attribute, NO_BUCKET) if out_of_domain is OutOfDomain.MISSING else OUTSIDE
-        )
+    np.clip(codes, 0, last, out=codes)
+    codes[np.isnan(numbers)] = missing
+    codes[numbers < edges[0]] = below
+    codes[numbers > edges[-1]] = above
     return codes
 
 
