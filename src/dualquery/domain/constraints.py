@@ -20,7 +20,7 @@ from dualquery.base.stored import Document
 from dualquery.domain.dependences import read_dependences
 from dualquery.domain.language import parse
 from dualquery.domain.ordered import Attributes
-from dualquery.domain.orders import order_clauses, read_order
+from dualquery.domain.orders import Pairs, extended, order_clauses, read_order
 from dualquery.domain.query import Literal, Query, conjunction
 
 Records = npt.NDArray[np.integer]
@@ -53,11 +53,15 @@ class Constraints:
         one another.
         """
         rules, queries, owner = [], [], []
+        ordered: Pairs = frozenset()
         for number, entry in enumerate(entries):
             rules.append(dict(entry))
-            for query in _forbidden(entry, number + 1, schema):
-                queries.append(query)
-                owner.append(number)
+            if "order" in entry and len(entry) == 1:
+                more, ordered = _out_of_order(entry, number + 1, schema, ordered)
+            else:
+                more = _forbidden(entry, number + 1, schema)
+            queries += more
+            owner += [number] * len(more)
         if not queries:
             return None
         made = cls(schema, tuple(queries), tuple(owner), tuple(rules))
@@ -253,6 +257,20 @@ def _restore(domains: dict[int, Flags], undo: list[tuple[int, Flags]]) -> None:
         domains[attribute] = domain
 
 
+def _out_of_order(
+    entry: Document, number: int, schema: Attributes, known: Pairs
+) -> tuple[list[Query], Pairs]:
+    """The conjunctions that an order forbids, and what is then known of pairs of columns.
+
+    What follows from this rule and those above it is forbidden by this rule.
+    """
+    places = read_order(entry["order"], number, schema)
+    after = extended(known, places, number, schema)
+    own = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :] if (a, b) not in known]
+    pairs = [*own, *sorted(after - known - set(own))]
+    return [Query("conjunction", clause) for clause in order_clauses(pairs, schema)], after
+
+
 def _forbidden(entry: Document, number: int, schema: Attributes) -> list[Query]:
     """The conjunctions that one entry of `[[constraints]]` forbids."""
     keys = set(entry)
@@ -261,9 +279,6 @@ def _forbidden(entry: Document, number: int, schema: Attributes) -> list[Query]:
             f"constraint {number}: expected `forbid`, `if` and `then`, `order` or `determines`, "
             f"found {', '.join(sorted(map(str, keys))) or 'nothing'}"
         )
-    if "order" in entry:
-        places = read_order(entry["order"], number, schema)
-        return [Query("conjunction", clause) for clause in order_clauses(places, schema)]
     if "determines" in entry:
         read_dependences(entry["determines"], number, schema)
         return []

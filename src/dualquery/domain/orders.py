@@ -3,12 +3,17 @@
 Codes can obey such a rule only in part: two cells of one bin may still be in the wrong order. So a
 rule forbids pairs of codes that leave no room for the order, and cells are put in order when they
 are drawn inside their bins.
+
+A column may stand in several rules. Together they say of pairs of columns which comes before which:
+from a before b and b before c follows a before c. If every such pair of bins leaves room, all of
+them together do: give each column the largest of the lower ends of the bins that come before it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +25,26 @@ from dualquery.domain.query import Literal
 from dualquery.domain.types import DAY, Type, number_of
 
 Floats = npt.NDArray[np.float64]
+Pairs = frozenset[tuple[int, int]]
+"""Positions of columns, the one that comes before the other first."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Columns that rules put in order.
+
+    Attributes:
+        places: their positions, none in front of one that comes before it.
+        before: pairs of indices into `places`: the first is never above the second.
+    """
+
+    places: tuple[int, ...]
+    before: Pairs
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether each two of the columns are in order."""
+        return 2 * len(self.before) == len(self.places) * (len(self.places) - 1)
 
 
 def read_order(declared: object, number: int, schema: Attributes) -> tuple[int, ...]:
@@ -83,25 +108,92 @@ def extents(attribute: Attribute) -> tuple[Floats, Floats]:
     return low, high
 
 
-def order_clauses(places: Sequence[int], schema: Attributes) -> list[tuple[Literal, Literal]]:
+def extended(known: Pairs, places: Sequence[int], number: int, schema: Attributes) -> Pairs:
+    """What is known of pairs of columns, with one more rule and what follows from it.
+
+    Args:
+        known: what follows from the rules before it.
+        places: the columns of the rule, from the first to the last.
+        number: the number of the rule, for messages.
+        schema: the attributes.
+    """
+    pairs = set(known) | {(a, b) for i, a in enumerate(places) for b in places[i + 1 :]}
+    while True:
+        more = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
+        if not more:
+            break
+        pairs |= more
+    for one, other in sorted(pairs):
+        if one == other:
+            raise SchemaError(
+                f"constraint {number}: with the order rules above, {schema.names[one]!r} would come"
+                " before itself"
+            )
+    found = frozenset(pairs)
+    _refuse_between(found, number, schema)
+    return found
+
+
+def _refuse_between(pairs: Pairs, number: int, schema: Attributes) -> None:
+    """Refuse a column of whole numbers between decimal ones: there may be no whole number there."""
+    kinds = [attribute.type for attribute in schema.attributes]
+    for one, middle in sorted(pairs):
+        if kinds[one] is not Type.DECIMAL or kinds[middle] is not Type.WHOLE:
+            continue
+        for between, other in sorted(pairs):
+            if between == middle and kinds[other] is Type.DECIMAL:
+                a, b, c = (schema.names[place] for place in (one, middle, other))
+                raise SchemaError(
+                    f"constraint {number}: {b!r} has whole numbers and stands between {a!r} and "
+                    f'{c!r}, which have decimals; expected type = "decimal" for {b!r} too'
+                )
+
+
+def joined(pairs: Pairs, rules: Iterable[Sequence[int]]) -> tuple[Order, ...]:
+    """The columns that belong together, each group with its pairs.
+
+    Args:
+        pairs: all that follows from the rules.
+        rules: their columns; groups stand in the order of their first rule.
+    """
+    group: dict[int, int] = {}
+    for number, places in enumerate(rules):
+        met = {group[place] for place in places if place in group}
+        name = min(met, default=number)
+        group |= dict.fromkeys(places, name)
+        group = {place: name if own in met else own for place, own in group.items()}
+    found = []
+    for name in sorted(set(group.values())):
+        members = [place for place, own in group.items() if own == name]
+        # A column has more columns before it than each of those has.
+        ahead = {place: sum(other == place for _, other in pairs) for place in members}
+        places = tuple(sorted(members, key=lambda place: ahead[place]))
+        index = {place: i for i, place in enumerate(places)}
+        inside = frozenset((index[a], index[b]) for a, b in pairs if a in index)
+        found.append(Order(places, inside))
+    return tuple(found)
+
+
+def order_clauses(
+    pairs: Iterable[tuple[int, int]], schema: Attributes
+) -> list[tuple[Literal, Literal]]:
     """Pairs of literals that together leave no room for the order.
 
     Every pair of columns counts, not only neighbours, because a cell between them may be missing.
     """
     clauses = []
-    for i, first in enumerate(places):
-        for second in places[i + 1 :]:
-            low, _ = extents(schema.attributes[first])
-            _, high = extents(schema.attributes[second])
-            groups: dict[tuple[int, ...], list[int]] = {}
-            for code, least in enumerate(low):
-                blocked = tuple(int(other) for other in np.flatnonzero(high < least))
-                if blocked:
-                    groups.setdefault(blocked, []).append(code)
-            clauses += [
-                (Literal(first, tuple(codes)), Literal(second, blocked))
-                for blocked, codes in groups.items()
-            ]
+    for first, second in pairs:
+        low, _ = extents(schema.attributes[first])
+        _, high = extents(schema.attributes[second])
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for code, least in enumerate(low):
+            blocked = tuple(int(other) for other in np.flatnonzero(high < least))
+            if blocked:
+                groups.setdefault(blocked, []).append(code)
+        clauses += [
+            (Literal(first, tuple(codes)), Literal(second, blocked))
+            for blocked, codes in groups.items()
+        ]
     return clauses
 
 
@@ -109,6 +201,7 @@ def ordered_cells(
     cells: Sequence[Floats],
     codes: Sequence[npt.NDArray[np.integer]],
     attributes: Sequence[Attribute],
+    order: Order,
     generator: np.random.Generator | None,
 ) -> list[Floats]:
     """Cells in the declared order, each still in its own bin.
@@ -117,9 +210,10 @@ def ordered_cells(
     that is done. Otherwise its cells are drawn again where there is room, or put in the middle.
 
     Args:
-        cells: per column of the rule, the number that stands for each row's cell.
+        cells: per column of the order, the number that stands for each row's cell.
         codes: per column, the codes of these cells; they leave room for the order.
         attributes: the columns.
+        order: which of them come before which.
         generator: public randomness; None for the middle.
     """
     values = np.column_stack(cells).astype(float)
@@ -133,27 +227,70 @@ def ordered_cells(
     # A missing cell is no obstacle: it takes whatever the others have.
     low[~present], high[~present] = -math.inf, math.inf
     # What comes later limits a cell from above.
-    high = np.minimum.accumulate(high[:, ::-1], axis=1)[:, ::-1]
-    shown = np.where(present, values, -math.inf)
-    wrong = np.flatnonzero((np.maximum.accumulate(shown, axis=1) > np.where(
-        present, values, math.inf)).any(axis=1))  # fmt: skip
-    whole = present[wrong].all(axis=1)
-    swapped = np.sort(values[wrong], axis=1)
-    fits = whole & ((swapped >= low[wrong]) & (swapped <= high[wrong])).all(axis=1)
-    values[wrong[fits]] = swapped[fits]
-    rest = wrong[~fits]
-    before = np.full(len(rest), -math.inf)
+    for column in reversed(range(len(attributes))):
+        later = [high[:, b] for a, b in order.before if a == column]
+        high[:, column] = np.minimum.reduce([high[:, column], *later])
+        if attributes[column].type.is_counted:
+            high[:, column] = np.floor(high[:, column])
+    wrong = _out_of_order(values, present, order)
+    # A decimal number has no place in a column of whole ones.
+    if len({attribute.type.is_counted for attribute in attributes}) == 1:
+        mended = _exchanged(values[wrong], low[wrong], high[wrong], present[wrong], order)
+        values[wrong] = mended
+        wrong = wrong[_out_of_order(mended, present[wrong], order)]
     for column, attribute in enumerate(attributes):
-        floor, top = np.maximum(low[rest, column], before), high[rest, column]
-        held = values[rest, column]
-        share = np.full(len(rest), 0.5) if generator is None else generator.random(len(rest))
-        here = present[rest, column]
+        earlier = [
+            np.where(present[wrong, a], values[wrong, a], -math.inf)
+            for a, b in order.before
+            if b == column
+        ]
+        floor, top = np.maximum.reduce([low[wrong, column], *earlier]), high[wrong, column]
+        held = values[wrong, column]
+        share = np.full(len(wrong), 0.5) if generator is None else generator.random(len(wrong))
+        here = present[wrong, column]
+        if attribute.type.is_counted:  # what comes before may be a decimal number
+            floor = np.ceil(floor)
         span = np.where(here, top, 0.0) - np.where(here, floor, 0.0)
         if attribute.type.is_counted:
             drawn = np.minimum(floor + np.floor(share * (span + 1.0)), top)
         else:
             drawn = np.minimum(floor + share * span, top)
         kept = (held >= floor) & (held <= top)
-        values[rest, column] = np.where(here & ~kept, drawn, held)
-        before = np.where(here, values[rest, column], before)
+        values[wrong, column] = np.where(here & ~kept, drawn, held)
     return [values[:, column] for column in range(len(attributes))]
+
+
+def _out_of_order(
+    values: Floats, present: npt.NDArray[np.bool_], order: Order
+) -> npt.NDArray[np.int64]:
+    """The rows in which some cell is above one that comes after it."""
+    wrong = np.zeros(len(values), dtype=bool)
+    for a, b in order.before:
+        wrong |= present[:, a] & present[:, b] & (values[:, a] > values[:, b])
+    return np.flatnonzero(wrong)
+
+
+def _exchanged(
+    values: Floats, low: Floats, high: Floats, present: npt.NDArray[np.bool_], order: Order
+) -> Floats:
+    """Rows whose cells were exchanged with one another, where every cell then is in its bin.
+
+    If each two columns are in order, the cells are sorted. Otherwise pairs are exchanged until
+    none is left that can be. Each exchange brings a larger cell to a later column, so this ends.
+    """
+    if order.is_chain:
+        swapped = np.sort(values, axis=1)
+        inside: npt.NDArray[np.bool_] = (swapped >= low) & (swapped <= high) & present
+        return np.where(inside.all(axis=1, keepdims=True), swapped, values)
+    found, moved = values.copy(), True
+    while moved:
+        moved = False
+        for a, b in sorted(order.before):
+            one, other = found[:, a], found[:, b]
+            there = present[:, a] & present[:, b]
+            can: npt.NDArray[np.bool_] = there & (one > other)
+            can &= (other >= low[:, a]) & (one <= high[:, b])
+            if can.any():
+                found[can, a], found[can, b] = other[can], one[can]
+                moved = True
+    return found

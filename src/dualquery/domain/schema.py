@@ -26,7 +26,8 @@ from dualquery.domain.constraints import Constraints
 from dualquery.domain.dependences import Pairs, fixing_clauses, in_sequence, read_dependences
 from dualquery.domain.documents import read_document, write_document
 from dualquery.domain.ordered import Attributes
-from dualquery.domain.orders import read_order
+from dualquery.domain.orders import Order, extended, joined, read_order
+from dualquery.domain.orders import Pairs as Ordered
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
 from dualquery.domain.sub_bins import SubBins
@@ -74,20 +75,15 @@ class Schema(Attributes):
         return tuple(dict.fromkeys(attribute.column for attribute in self.attributes))
 
     @cached_property
-    def orders(self) -> tuple[tuple[int, ...], ...]:
-        """The columns of every `order` rule, from the first to the last."""
-        found: dict[int, tuple[int, ...]] = {}
+    def orders(self) -> tuple[Order, ...]:
+        """The columns that `order` rules put in order; those that hang together are one order."""
+        pairs: Ordered = frozenset()
+        rules = []
         for number, rule in enumerate(self.rules, start=1):
             if "order" in rule:
-                places = read_order(rule["order"], number, self)
-                for place in places:
-                    if place in found:
-                        raise SchemaError(
-                            f"constraint {number}: {self.names[place]!r} is in another order rule "
-                            "too; expected one rule for all columns that belong together"
-                        )
-                found |= dict.fromkeys(places, places)
-        return tuple(dict.fromkeys(found.values()))
+                rules.append(read_order(rule["order"], number, self))
+                pairs = extended(pairs, rules[-1], number, self)
+        return joined(pairs, rules)
 
     @cached_property
     def dependences(self) -> Pairs:

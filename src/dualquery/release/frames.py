@@ -19,7 +19,7 @@ from dualquery.base.errors import ParameterError
 from dualquery.base.stored import Array
 from dualquery.domain.answers import together
 from dualquery.domain.attributes import Attribute
-from dualquery.domain.orders import extents, ordered_cells
+from dualquery.domain.orders import Order, extents, ordered_cells
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import DAY, Type, number_of
 from dualquery.release.within import Within
@@ -65,8 +65,8 @@ def decode(
         )
         for position, attribute in enumerate(schema.attributes)
     ]
-    for places in schema.orders:
-        _put_in_order(arrays, codes, places, schema, generator, within, independent)
+    for order in schema.orders:
+        _put_in_order(arrays, codes, order, schema, generator, within, independent)
     if len(schema.columns) < len(schema):
         arrays = _joined_answers(arrays, codes, schema)
     return pa.Table.from_arrays(arrays, names=list(schema.columns))
@@ -103,15 +103,15 @@ def _spread(attribute: Attribute, within: Callable[[str], Within] | None) -> Wit
 def _put_in_order(
     arrays: list[pa.Array],
     codes: CodeMatrix,
-    places: Sequence[int],
+    order: Order,
     schema: Schema,
     generator: np.random.Generator | None,
     within: Callable[[str], Within] | None,
     independent: bool,
 ) -> None:
-    """Replace the columns of an `order` rule by cells that obey it, each still in its bin."""
-    attributes = [schema.attributes[place] for place in places]
-    columns = [codes[:, place] for place in places]
+    """Replace the columns of an order by cells that obey it, each still in its bin."""
+    attributes = [schema.attributes[place] for place in order.places]
+    columns = [codes[:, place] for place in order.places]
     cells = []
     for attribute, column in zip(attributes, columns, strict=True):
         proper = np.minimum(column, attribute.proper_size - 1)
@@ -122,10 +122,10 @@ def _put_in_order(
         else:
             cells.append(extents(attribute)[0][proper])
     for place, attribute, column, ordered in zip(
-        places,
+        order.places,
         attributes,
         columns,
-        ordered_cells(cells, columns, attributes, generator),
+        ordered_cells(cells, columns, attributes, order, generator),
         strict=True,
     ):
         if attribute.is_numeric:
