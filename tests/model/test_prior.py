@@ -142,14 +142,41 @@ def test_a_rehearsed_start_is_as_far_off_and_in_all_tables_together() -> None:
     assert np.mean(squares) == pytest.approx(off * TOTAL / 25, rel=0.15)
 
 
+TOWN = dq.Schema(
+    (
+        dq.Attribute.numeric("age", [18, 30, 40, 50, 60, 67, 75, 96]),
+        dq.Attribute.categorical("job", ["office", "shop", "none", "retired"]),
+        dq.Attribute.binary("ill"),
+        dq.Attribute.categorical("town", ["east", "west"]),
+    )
+)
+
+
+def month(number: int, people: int = 8_000) -> pd.DataFrame:
+    """The same town, other people."""
+    random = np.random.default_rng(number)
+    age = random.normal(41, 16, people).clip(18, 95).astype(int)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "job": np.where(age > 66, "retired", random.choice(["office", "shop", "none"], people)),
+            "ill": (random.random(people) < 0.02 + age / 600).astype(int),
+            "town": random.choice(["east", "west"], people, p=[0.4, 0.6]),
+        }
+    )
+
+
 @pytest.mark.slow
 def test_intervals_hold_with_a_start() -> None:
-    """Last month's release as the start: what differs by chance is in this month's intervals."""
+    """Last month's release as the start: what differs by chance is in this month's intervals.
+
+    Before chance was counted, three-way answers were held in 72 of 100 cases.
+    """
     held = []
     for number in range(8):
-        job = dq.DualQuery(epsilon=0.3, delta=1e-6, queries=300)
-        last = job.fit(population(8_000, 2 * number), schema=SCHEMA)
-        job = dq.DualQuery(epsilon=0.3, delta=1e-6, queries=300, start=last)
-        table = population(8_000, 2 * number + 1)
-        held.append(dq.evaluate(job.fit(table, schema=SCHEMA), table).coverage["all"])
-    assert 0.9 < np.mean(held) < 0.99
+        job = dq.DualQuery(epsilon=0.264, delta=1e-6, queries=300)
+        last = job.fit(month(2 * number), schema=TOWN)
+        job = dq.DualQuery(epsilon=0.264, delta=1e-6, queries=300, start=last)
+        table = month(2 * number + 1)
+        held.append(dq.evaluate(job.fit(table, schema=TOWN), table).coverage["all"])
+    assert 0.82 < np.mean(held) < 0.99
