@@ -349,6 +349,26 @@ def test_plan(run, files) -> None:
     assert "rounds" in run(*common, "--delta", 1e-6).out
 
 
+def test_plan_of_the_papers_algorithm(run, files) -> None:
+    common = (
+        "plan", "--schema", files / "schema.toml", "--rows", 50_000, "--epsilon", 1,
+        "--delta", 1e-6, "--queries", 50, "--player", "record",
+    )  # fmt: skip
+    wanted = json.loads(run(*common, "--alpha", 0.5, "--beta", 0.1, "--json").out)
+    assert wanted["eta"] == 0.125
+    theorem = wanted["theorem"]
+    assert not theorem["fits"]
+    assert theorem["smallest_rows"]["gaussian"] > 50_000
+    promised = json.loads(run(*common, "--beta", 0.1, "--json").out)
+    assert promised["theorem"]["alpha"] == theorem["promised_alpha"]
+    assert promised["theorem"]["fits"]
+    said = run(*common, "--alpha", 0.5).out
+    assert "alpha    0.5, except with probability 0.05; here it costs more than ε = 1" in said
+    refused = run(*common[:-2], "--alpha", 0.5)
+    assert refused.code == 2
+    assert "they need player = record" in refused.err
+
+
 def test_schema_drafts_and_warns(run, files) -> None:
     done = run("schema", files / "table.csv", "-o", files / "draft.toml")
     assert done.code == 0

@@ -65,6 +65,20 @@ Samples = Annotated[
 Eta = Annotated[
     float | None, typer.Option(rich_help_panel=PLAYING, help="Learning rate η. (default: planned)")
 ]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        rich_help_panel=PLAYING,
+        help="Accuracy α of the paper's Algorithm 2: sets T, s and η. Needs --player record.",
+    ),
+]
+Beta = Annotated[
+    float | None,
+    typer.Option(
+        rich_help_panel=PLAYING,
+        help="Chance that --alpha fails; alone, α is the smallest that is promised.",
+    ),
+]
 Neighbours = Annotated[
     str,
     typer.Option(

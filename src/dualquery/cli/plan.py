@@ -13,6 +13,7 @@ import typer
 from dualquery.cli import options
 
 if TYPE_CHECKING:
+    from dualquery.estimator.promise import Promise
     from dualquery.game.plan import Estimate, Plan
 
 
@@ -37,6 +38,8 @@ def plan(
     rounds: options.Rounds = None,
     samples: options.Samples = None,
     eta: options.Eta = None,
+    alpha: options.Alpha = None,
+    beta: options.Beta = None,
     neighbours: options.Neighbours = "replace-one",
     unit: options.Unit = None,
     most_records: options.MostRecords = None,
@@ -51,6 +54,7 @@ def plan(
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
     from dualquery.estimator.job import listed
+    from dualquery.estimator.promise import promise_of
     from dualquery.game.plan import estimate
     from dualquery.privacy.statement import finite, weak_promises
     from dualquery.workloads.interest import names, numbers
@@ -69,9 +73,16 @@ def plan(
         weight_bound=weight_bound, player=player, queries=queries, k=k,
         marginals=None if marginals is None else numbers(marginals),
         focus=() if focus is None else names(focus), rounds=rounds, samples=samples, eta=eta,
+        alpha=alpha, beta=beta,
     )  # fmt: skip
+    job.tuning.check()
     outline = job.tuning.outline(declared, listed(workload))
-    made = job.plan(rows, declared, listed(workload))
+    promise = None
+    if job.tuning.by_theorem:
+        promise = promise_of(job, rows, declared, outline.queries)
+        made = promise.plan
+    else:
+        made = job.plan(rows, declared, listed(workload))
     for line in weak_promises(epsilon, delta, rows, accountant):
         options.warn(line)
     costs = estimate(made, declared, outline.queries, outline.widest)
@@ -83,11 +94,14 @@ def plan(
         "player": made.player,
         **asdict(costs),
         "epsilon": {name: finite(value) for name, value in made.epsilon.items()},
+        **({} if promise is None else {"theorem": promise.to_dict()}),
     }
     if as_json:
         typer.echo(json.dumps(figures))
     else:
         _print(made, costs)
+        if promise is not None:
+            _print_promise(promise)
 
 
 def _print(made: Plan, costs: Estimate) -> None:
@@ -106,6 +120,22 @@ def _print(made: Plan, costs: Estimate) -> None:
     by_name = ", ".join(f"{name} {four_digits(value)}" for name, value in made.epsilon.items())
     budget = made.budget
     typer.echo(f"epsilon  {by_name} (δ = {rounded_up(budget.delta)}, {budget.neighbours})")
+
+
+def _print_promise(promise: Promise) -> None:
+    from dualquery.privacy.rounding import rounded_up
+
+    budget = promise.plan.budget
+    wanted = f"ε = {rounded_up(budget.epsilon)}"
+    kept = "" if promise.fits else f"; here it costs more than {wanted}"
+    typer.echo(f"alpha    {promise.alpha:g}, except with probability {promise.beta:g}{kept}")
+    by_name = ", ".join(
+        f"{name} {'never' if rows is None else f'{rows:,}'}"
+        for name, rows in promise.smallest_rows.items()
+    )
+    typer.echo(f"rows     {wanted} is kept from so many on: {by_name}")
+    smallest = "none below 1" if promise.smallest is None else f"{promise.smallest:g}"
+    typer.echo(f"promise  the smallest alpha for {wanted} on {budget.size:,} rows: {smallest}")
 
 
 def _each(releases: int, epsilon: float, delta: float, alone: bool, as_json: bool) -> float:

@@ -71,6 +71,10 @@ class DualQuery(Estimator):
         rounds: of a game of draws; left out, planned.
         samples: draws per round; left out, planned.
         eta: learning rate of the query player; left out, planned.
+        alpha: the accuracy that the paper's Algorithm 2 is asked for; it sets rounds, samples and
+            eta by the accuracy theorem and needs player = "record". Left out while beta is
+            given, it is the smallest that the budget is promised.
+        beta: the probability with which that accuracy may fail; left out, 0.05.
         queries: how many random marginals are asked where `fit` gets no workload.
         k: how many attributes each of them names.
         marginals: ask for whole marginals of so many attributes instead, such as (1, 2).
@@ -107,6 +111,8 @@ class DualQuery(Estimator):
     rounds: int | None = None
     samples: int | None = None
     eta: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
     queries: int | None = None
     k: int | None = None
     marginals: Sequence[int] | None = None

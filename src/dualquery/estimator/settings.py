@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.checks import choice
+from dualquery.base.checks import choice, probability
 from dualquery.base.errors import ParameterError, QueryError
 from dualquery.domain.free import Free
 from dualquery.domain.schema import Schema
@@ -17,8 +17,10 @@ from dualquery.engines.engine import check_engine
 from dualquery.game.plan import Plan, Player, default_player, make_plan
 from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_shape import Shape
+from dualquery.game.theorem import Theorem
 from dualquery.game.wide_plan import make_wide_plan
 from dualquery.model.schedule import Schedule
+from dualquery.oracles.certificates import CONFIDENCE, log_universe_size
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.privacy.calibration import Budget
@@ -190,6 +192,9 @@ class Tuning:
         k: how many attributes each of them names.
         marginals: ask for whole marginals of so many attributes instead, such as (1, 2).
         focus: names of attributes whose queries count ten times as much as others.
+        alpha: the accuracy of the paper's Algorithm 2, which sets rounds, samples and eta; left
+            out while beta is given, the smallest that the budget is promised.
+        beta: the probability with which that accuracy may fail; left out, 0.05.
         oracle: how the record player finds records: a name, or an oracle of your own.
         certify: the accuracy that records are certified for.
         free: what attributes take in records that no draw names.
@@ -208,6 +213,8 @@ class Tuning:
     rounds: int | None = None
     samples: int | None = None
     eta: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
     queries: int | None = None
     k: int | None = None
     marginals: Sequence[int] | None = None
@@ -230,6 +237,8 @@ class Tuning:
         check_engine(self.engine, self.scheduler)
         if self.player is not None:
             choice("player", self.player, Player)
+        if self.by_theorem:
+            self._check_theorem()
         if self.certify is not None:
             check_alpha(self.certify)
             if self.player == Player.MODEL:
@@ -238,6 +247,35 @@ class Tuning:
             raise ParameterError("known totals are obeyed by a model; player = record needs refit")
         choice("free", self.free, Free)
         OutOfDomain.parse(self.out_of_domain)
+
+    @property
+    def by_theorem(self) -> bool:
+        """Whether the run is Algorithm 2 of the paper as it is printed."""
+        return self.alpha is not None or self.beta is not None
+
+    @property
+    def confidence(self) -> float:
+        """β: the probability with which a promise of accuracy may fail."""
+        return CONFIDENCE if self.beta is None else self.beta
+
+    def theorem(self, schema: Schema, queries: int) -> Theorem:
+        """The utility theorem for so many queries."""
+        return Theorem(queries, log_universe_size(schema), self.confidence)
+
+    def _check_theorem(self) -> None:
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            if value is not None:
+                probability(name, value)
+        if self.player != Player.RECORD:
+            raise ParameterError(
+                "alpha and beta are those of the paper's algorithm, which plays records; they need "
+                "player = record"
+            )
+        for name in ("rounds", "samples", "eta"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    f"alpha and beta set rounds, samples and eta; leave out {name}, or them"
+                )
 
     def best_response(self) -> Oracle:
         """The record player's oracle."""
@@ -322,6 +360,9 @@ class Tuning:
             queries: how many are asked.
             shape: which attributes they name together; None where no table may be measured.
         """
+        if self.by_theorem:
+            self._check_theorem()
+            return self.theorem(schema, queries).checked(budget, self.alpha)
         measures = shape is not None and budget.accountant in COVERED
         player = self.chosen_player(schema, queries, measures)
         if shape is not None and self.may_measure(player):

@@ -306,7 +306,9 @@ def finish(
     )
     certificate = None
     if tuning.certify is not None:
-        certificate = certify(transcript, job.asked, ready.plan.eta, tuning.certify)
+        certificate = certify(
+            transcript, job.asked, ready.plan.eta, tuning.certify, tuning.confidence
+        )
     made = Release(
         job.schema,
         ready.actions,

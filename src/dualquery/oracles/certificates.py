@@ -16,10 +16,50 @@ from dualquery.base.checks import positive, probability, whole
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
 
+CONFIDENCE = 0.05
+"""β if none is given: the probability that the draws were unlucky and the theorem does not hold."""
+
 
 def log_universe_size(schema: Schema) -> float:
     """The logarithm of the number of records |X|."""
     return float(sum(math.log(size) for size in schema.sizes.tolist()))
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What the accuracy theorem asks of a run: T rounds of s draws, at the learning rate η."""
+
+    rounds: int
+    samples: int
+    eta: float
+
+
+def needed(
+    alpha: float, beta: float, queries: int, log_universe: float, rounds: int | None = None
+) -> Needed:
+    """The parameters of Algorithm 2, for accuracy α except with probability β.
+
+    T = 16 log|Q|/α², η = α/4 and s = 48 log(2|X|T/β)/α². The class is closed under negation, so
+    |Q| = 2·queries.
+
+    Args:
+        alpha: the error to guarantee, between 0 and 1.
+        beta: the probability with which the guarantee may fail, between 0 and 1.
+        queries: m, the number of queries of the workload.
+        log_universe: log|X|, see `log_universe_size`.
+        rounds: T of s, if more rounds than needed are played.
+    """
+    probability("alpha", alpha)
+    probability("beta", beta)
+    least = math.ceil(16 * math.log(2 * whole("queries", queries)) / alpha**2)
+    played = least if rounds is None else whole("rounds", rounds)
+    samples = math.ceil(48 * _log_events(log_universe, played, beta) / alpha**2)
+    return Needed(least, samples, alpha / 4)
+
+
+def _log_events(log_universe: float, rounds: int, beta: float) -> float:
+    """log(2|X|T/β): what the union bound over records and rounds costs."""
+    return math.log(2) + log_universe + math.log(rounds / beta)
 
 
 @dataclass(frozen=True)
@@ -91,13 +131,12 @@ def accuracy_guarantee(
     known = [math.inf if gap is None else gap for gap in gaps]
     mean_gap, largest_gap = math.fsum(known) / rounds, max(known)
     log_queries = math.log(2 * queries)
-    log_events = math.log(2) + log_universe + math.log(rounds / beta)
-    rounds_needed = math.ceil(16 * log_queries / alpha**2)
-    samples_needed = math.ceil(48 * log_events / alpha**2)
+    log_events = _log_events(log_universe, rounds, beta)
+    asked = needed(alpha, beta, queries, log_universe, rounds)
     met = (
-        rounds >= rounds_needed
-        and samples >= samples_needed
-        and math.isclose(eta, alpha / 4, rel_tol=1e-9)
+        rounds >= asked.rounds
+        and samples >= asked.samples
+        and math.isclose(eta, asked.eta, rel_tol=1e-9)
     )
     limit = alpha / 4 + 1e-12  # a gap is a quotient of whole numbers, so it may be off by rounding
     every, average = largest_gap <= limit, mean_gap <= limit
@@ -107,9 +146,9 @@ def accuracy_guarantee(
         beta=beta if holds else None,
         within_every_round=every,
         within_on_average=average,
-        rounds_needed=rounds_needed,
-        samples_needed=samples_needed,
-        eta_needed=alpha / 4,
+        rounds_needed=asked.rounds,
+        samples_needed=asked.samples,
+        eta_needed=asked.eta,
         parameters_met=met,
         mean_gap=mean_gap,
         largest_gap=largest_gap,

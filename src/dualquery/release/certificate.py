@@ -9,11 +9,13 @@ from dualquery.base.checks import probability
 from dualquery.base.stored import Document, Json
 from dualquery.game.moves import RecordMove, expect
 from dualquery.game.transcript import Transcript
-from dualquery.oracles.certificates import Guarantee, accuracy_guarantee, log_universe_size
+from dualquery.oracles.certificates import (
+    CONFIDENCE,
+    Guarantee,
+    accuracy_guarantee,
+    log_universe_size,
+)
 from dualquery.workloads.workload import Workload
-
-CONFIDENCE = 0.05
-"""The β of a certificate: the probability that the draws were unlucky and it does not hold."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,13 @@ def check_alpha(alpha: float) -> None:
     probability("certify", alpha)
 
 
-def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float) -> Certificate:
+def certify(
+    transcript: Transcript,
+    workload: Workload,
+    eta: float,
+    alpha: float,
+    beta: float = CONFIDENCE,
+) -> Certificate:
     """Which conditions of the theorem for accuracy α the game met.
 
     The gaps are computed from draws and records alone, so a certificate may be published.
@@ -63,13 +71,14 @@ def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float
         workload: its queries.
         eta: its learning rate.
         alpha: the accuracy to certify.
+        beta: the probability with which it may fail.
     """
     gaps = []
     for one in transcript:
         gaps.append(expect(RecordMove, one.move).gap(len(one.draws)))
     found = accuracy_guarantee(
         alpha=alpha,
-        beta=CONFIDENCE,
+        beta=beta,
         rounds=len(transcript),
         samples=int(transcript.draw_counts.min()),
         eta=eta,
@@ -77,7 +86,7 @@ def certify(transcript: Transcript, workload: Workload, eta: float, alpha: float
         log_universe=log_universe_size(workload.schema),
         gaps=gaps,
     )
-    return Certificate(alpha, CONFIDENCE, found)
+    return Certificate(alpha, beta, found)
 
 
 def describe_certificate(certificate: Certificate) -> str:
