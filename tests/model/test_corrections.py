@@ -8,7 +8,7 @@ import pytest
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.model.arranging import arranged
-from dualquery.model.corrections import corrections, dealt_again
+from dualquery.model.corrections import CLEAR, corrections, dealt_again
 from dualquery.model.mixture import Mixture
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement
@@ -119,3 +119,33 @@ def test_a_pair_without_rows_is_left_alone() -> None:
     assert codes.shape == (500, 5)
     assert codes.min() >= 0
     assert (codes.max(axis=0) < SCHEMA.sizes).all()
+
+
+def test_blur_is_seen_where_the_squares_of_all_cells_do_not_show_it() -> None:
+    """A pair that the model nearly expresses departs in a few directions of a hundred."""
+    rows, near = records(), blurred()
+    table = np.zeros((10, 10))
+    np.add.at(table, (rows[:, 0], rows[:, 1]), 1.0 / ROWS)
+    # Ten components, one per dose, each with a tenth of its steps spread over all others.
+    tables = np.zeros((int(SCHEMA.code_start[-1]), 10))
+    share = table.sum(axis=1)
+    for k in range(10):
+        tables[k, k] = 1.0
+        tables[10:20, k] = 0.88 * np.eye(10)[9 - k] + 0.12 * table.sum(axis=0)
+    tables[20:] = (near.tables @ near.weights)[20:, None]
+    model = Mixture(SCHEMA, share, tables)
+    found = corrections(model, measured(150.0))
+    assert (0, 1) in found
+    departure = _departure(model, measured(150.0)[1], 0)
+    assert departure < CLEAR, "the sum of squares alone would have left the pair blurred"
+    fixed = found[0, 1] * ((tables[:10] * share) @ tables[10:20].T)
+    assert np.trace(fixed[:, ::-1]) > 0.95
+    np.testing.assert_allclose(fixed.sum(axis=1), share, atol=1e-4)
+
+
+def _departure(model: Mixture, one: Measurement, t: int) -> float:
+    a, b = (SCHEMA.code_start[x] for x in one.marginals.attributes[t])
+    expected = (model.tables[a : a + 10] * model.weights) @ model.tables[b : b + 10].T
+    cells = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]].reshape(10, 10)
+    squares = ((cells - ROWS * expected) ** 2).sum() / one.variance
+    return float((squares - 100) / np.sqrt(200.0))

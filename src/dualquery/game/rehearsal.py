@@ -205,9 +205,10 @@ def _with_narrow(asked: Workload, seed: int) -> Workload:
 def _product_errors(player: WidePlayer, known: Known, judged: Workload) -> ErrorTable:
     """The errors of independent 0/1 attributes: no fit, so they follow from the noise.
 
-    An answer is a product of shares. Its error has two parts: the noise of the shares, and what
-    the rows of a finite table depart from independence by chance. The second is the variance of a
-    count beyond what the counts of its literals explain.
+    An answer is a product of shares. Its error has three parts: the noise of the shares; what the
+    rows of a finite table depart from independence by chance, which is the variance of a count
+    beyond what the counts of its literals explain; and dependence that is too weak to be seen in
+    single pairs. The measured pairs say how large its square is on average.
     """
     share, variance = player.literal_estimates(known, judged)
     term = judged.terms >> 1
@@ -220,7 +221,10 @@ def _product_errors(player: WidePlayer, known: Known, judged: Workload) -> Error
     # as few of them as can be stand behind the total: the rest of their spread is not known.
     people = player.total(known) / player.plan.budget.unit.chance
     chance = np.maximum(answers - explained, 0.0) / people
-    return ErrorTable.of_squares(judged, answers, noise + chance)
+    odds = (1.0 - held) / held
+    pairs = 0.5 * (np.add.reduceat(odds, begin) ** 2 - np.add.reduceat(odds**2, begin))
+    weak = answers**2 * pairs * player.dependence(known).square
+    return ErrorTable.of_squares(judged, answers, noise + chance + weak)
 
 
 def _with_parts(asked: Workload, generator: np.random.Generator) -> Workload:

@@ -29,9 +29,15 @@ NOTHING: Ratios = MappingProxyType({})
 CLEAR = 5.0
 """A pair is corrected if it departs from the model by more standard deviations than this."""
 
+SHARPER = 4.0
+"""Or if it is sharper than the model by more standard deviations than this; see `_sharpness`."""
+
 DETERMINED = 0.25
 """And if one of its attributes nearly determines the other: it leaves at most this share of the
 other's entropy. Other pairs would bring in more noise than they correct."""
+
+SWEEPS = 20
+"""How often rows and columns of a corrected table are scaled to their margins in turn."""
 
 SURE = 3.0
 """Cells whose noisy count is above so many standard deviations are taken as measured."""
@@ -62,7 +68,10 @@ def corrections(model: Mixture, measurements: Sequence[Measurement]) -> Ratios:
             measured = counts.reshape(expected.shape) / total
             squares = float(((measured - expected) ** 2).sum()) / noise**2
             departure = (squares - expected.size) / np.sqrt(2.0 * expected.size)
-            if departure <= CLEAR:
+            sharpness = max(
+                _sharpness(expected, measured, noise), _sharpness(expected.T, measured.T, noise)
+            )
+            if departure <= CLEAR and sharpness <= SHARPER:
                 continue
             table = _corrected(expected, measured, noise)
             if min(_undecided(table), _undecided(table.T)) <= DETERMINED:
@@ -77,16 +86,40 @@ def corrections(model: Mixture, measurements: Sequence[Measurement]) -> Ratios:
 
 
 def _corrected(expected: Floats, measured: Floats, noise: float) -> Floats:
-    """The best guess at a table: clear cells as measured, the others share what is left."""
+    """The best guess at a table: clear cells as measured, the others share what is left.
+
+    Its margins are then made those of the model, which all tables of an attribute have a say in.
+    """
     clear = measured > SURE * noise
     kept = np.where(clear, measured, 0.0)
     rest = np.where(clear, 0.0, expected)
     left = max(0.0, 1.0 - float(kept.sum()))
     if rest.sum() > 0.0:
         rest *= left / rest.sum()
-    table = kept + rest
+    table: Floats = kept + rest
+    for _ in range(SWEEPS):
+        for axis in (0, 1):
+            own = table.sum(axis=axis, keepdims=True)
+            table = table * (expected.sum(axis=axis, keepdims=True) / np.maximum(own, 1e-12))
     normal: Floats = table / table.sum()
     return normal
+
+
+def _sharpness(expected: Floats, measured: Floats, noise: float) -> float:
+    """How much more a measured table has in each row's likeliest cell, in standard deviations.
+
+    A blurred table and the table whose rows have one cell each are the ends of a line. Where the
+    measured table lies on that line is one number. It is far less noisy than the sum of squares of
+    all cells, so it shows blur that the sum does not show. The likeliest cells are the model's, not
+    those of the measured table, whose noise would choose itself.
+    """
+    sharp = np.zeros_like(expected)
+    sharp[np.arange(len(expected)), expected.argmax(axis=1)] = expected.sum(axis=1)
+    line = sharp - expected
+    length = float(np.sqrt((line**2).sum()))
+    if length == 0.0:
+        return 0.0
+    return float(((measured - expected) * line).sum()) / (length * noise)
 
 
 def _in_groups(model: Mixture, groups: Groups, attribute: int) -> Floats:

@@ -3,6 +3,10 @@
 Where pairs are many, each of them is too noisy to show anything. All of them together show much
 smaller dependence: the sum of T squares, each of mean 1 under independence, has the standard
 deviation √(2T).
+
+Independence is a statement about where rows come from. The rows of a finite table depart from it by
+chance, and a large budget shows that. A model of it is no use: it is different in the next table,
+and a mixture that is fitted to it is worse than none. So chance counts as noise here.
 """
 
 from __future__ import annotations
@@ -35,10 +39,14 @@ class Dependence:
     Attributes:
         overall: the sum over all pairs.
         largest: the largest of single pairs.
+        square: the mean square of all correlations, less what noise and chance alone make of it;
+            never negative, and known for 0/1 attributes only. Dependence that is too weak to be
+            modelled still moves answers by so much.
     """
 
     overall: float
     largest: float
+    square: float = 0.0
 
     @property
     def found(self) -> bool:
@@ -46,7 +54,12 @@ class Dependence:
 
     @classmethod
     def of(
-        cls, stack: Stack, measurements: Sequence[Measurement], shares: Floats, total: float
+        cls,
+        stack: Stack,
+        measurements: Sequence[Measurement],
+        shares: Floats,
+        total: float,
+        parts: int = 1,
     ) -> Dependence:
         """What the pairs among some measurements say.
 
@@ -54,23 +67,27 @@ class Dependence:
             stack: the attributes that are modelled.
             measurements: one-way tables and pairs.
             shares: the estimated share of every row of the stack.
-            total: the number of records.
+            total: the number of records, or of the parts that they are counted in.
+            parts: how many parts one record, or one person, has.
         """
         pairs = [one for one in measurements if one.marginals.arity == 2]
         if not pairs:
             return cls(0.0, 0.0)
         if are_binary(stack):
-            away = _binary(stack, measurements, total)
-        else:
-            away = np.concatenate([departures(stack, one, shares, total) for one in pairs])
+            return _of_signs(stack, measurements, total, parts)
+        away = np.concatenate([_of_tables(stack, one, shares, total, parts) for one in pairs])
         return cls(float(away.sum() / np.sqrt(len(away))), float(away.max()))
 
 
-def _binary(stack: Stack, measurements: Sequence[Measurement], total: float) -> Floats:
-    """Per pair of 0/1 attributes its squared distance from independence, less 1, over √2.
+def _of_signs(
+    stack: Stack, measurements: Sequence[Measurement], total: float, parts: int
+) -> Dependence:
+    """The dependence of 0/1 attributes.
 
-    The variance of a distance is that of the pair's own sum, and of the two means that are
-    multiplied. The latter are from the same tables, but uncorrelated with the former.
+    A pair's sum of products of signs is compared with the product of its means. The variance of
+    that distance is that of the pair's own sum, of the two means that are multiplied, and of
+    chance: n independent rows with signs of variance 1 − s² each have a covariance of variance
+    n(1 − s²)(1 − t²). The means are from the same tables, but uncorrelated with the sums.
     """
     single = pooled_sums(stack, measurements, 1)
     pairs = pooled_sums(stack, [one for one in measurements if one.marginals.arity == 2], 2)
@@ -78,12 +95,32 @@ def _binary(stack: Stack, measurements: Sequence[Measurement], total: float) -> 
     mean[single.sets[:, 0]] = single.sums / total
     variance[single.sets[:, 0]] = 1.0 / single.precision
     one, other = pairs.sets.T
-    distance = pairs.sums - total * mean[one] * mean[other]
-    expected = (
+    squares = (pairs.sums - total * mean[one] * mean[other]) ** 2
+    noise = (
         1.0 / pairs.precision
         + mean[other] ** 2 * variance[one]
         + mean[one] ** 2 * variance[other]
         + variance[one] * variance[other] / total**2
     )
-    away: Floats = (distance**2 / expected - 1.0) / np.sqrt(2.0)
-    return away
+    scatter = np.maximum(0.0, 1.0 - mean**2)
+    both = scatter[one] * scatter[other]
+    expected = noise + total * parts * both
+    away: Floats = (squares / expected - 1.0) / np.sqrt(2.0)
+    room = float((total**2 * both).sum())
+    square = max(0.0, float((squares - expected).sum()) / room) if room > 0.0 else 0.0
+    return Dependence(float(away.sum() / np.sqrt(len(away))), float(away.max()), min(1.0, square))
+
+
+def _of_tables(stack: Stack, one: Measurement, shares: Floats, total: float, parts: int) -> Floats:
+    """Per pair its departure from independence beyond chance, in standard deviations.
+
+    Chance adds n(1 − Σp²)(1 − Σq²) to the sum of squares over the cells, p and q the shares of the
+    two attributes.
+    """
+    away = departures(stack, one, shares, total)
+    alike = np.add.reduceat(shares**2, stack.start[:-1])
+    scatter = np.prod(1.0 - alike[stack.positions(one.marginals.attributes)], axis=1)
+    cells = one.marginals.shapes.prod(axis=1)
+    chance = total * parts * scatter / (one.variance * cells)
+    found: Floats = (away - chance * np.sqrt(cells / 2.0)) / (1.0 + chance)
+    return found
