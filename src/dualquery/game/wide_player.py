@@ -89,8 +89,8 @@ class WidePlayer(TablesPlayer):
         first = known.measurements[:steps]
         if self._said is None or self._said[0] is not first[-1]:
             stack, total = self._stack(known), self.total(known)
-            parts = self.plan.budget.unit.parts
-            said = Dependence.of(stack, first, self._row_shares(known), total, parts)
+            chance = self.plan.budget.unit.chance
+            said = Dependence.of(stack, first, self._row_shares(known), total, chance)
             self._said = (first[-1], said)
         return self._said[1]
 

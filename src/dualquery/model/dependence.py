@@ -59,7 +59,7 @@ class Dependence:
         measurements: Sequence[Measurement],
         shares: Floats,
         total: float,
-        parts: int = 1,
+        chance: float = 1.0,
     ) -> Dependence:
         """What the pairs among some measurements say.
 
@@ -68,19 +68,19 @@ class Dependence:
             measurements: one-way tables and pairs.
             shares: the estimated share of every row of the stack.
             total: the number of records, or of the parts that they are counted in.
-            parts: how many parts one record, or one person, has.
+            chance: the variance of a count, per part, that chance alone makes.
         """
         pairs = [one for one in measurements if one.marginals.arity == 2]
         if not pairs:
             return cls(0.0, 0.0)
         if are_binary(stack):
-            return _of_signs(stack, measurements, total, parts)
-        away = np.concatenate([_of_tables(stack, one, shares, total, parts) for one in pairs])
+            return _of_signs(stack, measurements, total, chance)
+        away = np.concatenate([_of_tables(stack, one, shares, total, chance) for one in pairs])
         return cls(float(away.sum() / np.sqrt(len(away))), float(away.max()))
 
 
 def _of_signs(
-    stack: Stack, measurements: Sequence[Measurement], total: float, parts: int
+    stack: Stack, measurements: Sequence[Measurement], total: float, chance: float
 ) -> Dependence:
     """The dependence of 0/1 attributes.
 
@@ -104,14 +104,16 @@ def _of_signs(
     )
     scatter = np.maximum(0.0, 1.0 - mean**2)
     both = scatter[one] * scatter[other]
-    expected = noise + total * parts * both
+    expected = noise + total * chance * both
     away: Floats = (squares / expected - 1.0) / np.sqrt(2.0)
     room = float((total**2 * both).sum())
     square = max(0.0, float((squares - expected).sum()) / room) if room > 0.0 else 0.0
     return Dependence(float(away.sum() / np.sqrt(len(away))), float(away.max()), min(1.0, square))
 
 
-def _of_tables(stack: Stack, one: Measurement, shares: Floats, total: float, parts: int) -> Floats:
+def _of_tables(
+    stack: Stack, one: Measurement, shares: Floats, total: float, chance: float
+) -> Floats:
     """Per pair its departure from independence beyond chance, in standard deviations.
 
     Chance adds n(1 − Σp²)(1 − Σq²) to the sum of squares over the cells, p and q the shares of the
@@ -121,6 +123,6 @@ def _of_tables(stack: Stack, one: Measurement, shares: Floats, total: float, par
     alike = np.add.reduceat(shares**2, stack.start[:-1])
     scatter = np.prod(1.0 - alike[stack.positions(one.marginals.attributes)], axis=1)
     cells = one.marginals.shapes.prod(axis=1)
-    chance = total * parts * scatter / (one.variance * cells)
-    found: Floats = (away - chance * np.sqrt(cells / 2.0)) / (1.0 + chance)
+    more = total * chance * scatter / (one.variance * cells)
+    found: Floats = (away - more * np.sqrt(cells / 2.0)) / (1.0 + more)
     return found
