@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint format bench docs browser screenshots notebooks mutants coverage upgrade release-check clean
+.PHONY: demo test test-slow lint format bench docs browser screenshots notebooks peers mutants coverage upgrade release-check clean
 .DELETE_ON_ERROR:
 
 # The package alone, for those who only want to see it run.
@@ -51,6 +51,9 @@ screenshots: $(READY) browser  ## the pictures of README and documents, from a f
 
 notebooks: $(READY)  ## runs the examples and stores what they print
 	$(BIN)/python -m tools.notebooks
+
+peers: $(READY)  ## environments with other people's methods, for `python -m tools.peers adult`
+	$(BIN)/python -m tools.peers build
 
 mutants: $(READY)  ## mistakes made on purpose: every one must fail the tests named beside it
 	$(BIN)/python -m tools.mutants

@@ -1,0 +1,70 @@
+"""Runs of other people's methods end within their limits, and say how they ended."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tools.peers import running
+from tools.peers.registry import DRIVERS, ENVIRONMENTS, PEERS, Peer
+
+SIZES = np.array([3, 2], dtype=np.int32)
+CODES = np.array([[0, 1], [2, 0]], dtype=np.int32)
+
+COPIES = """
+import json, sys, numpy as np
+asked = json.loads(sys.argv[1])
+given = np.load(asked["table"])
+assert asked["epsilon"] == 0.5 and given["sizes"].tolist() == [3, 2]
+np.save(asked["out"], given["codes"])
+"""
+
+
+@dataclass(frozen=True)
+class Here:
+    """This environment in the place of a peer's."""
+
+    script: Path
+    python: str = sys.executable
+
+
+@pytest.fixture
+def outcome(monkeypatch, tmp_path: Path):
+    def of(source: str) -> running.Outcome:
+        script = tmp_path / "driver.py"
+        script.write_text(source)
+        monkeypatch.setitem(PEERS, "mine", Peer("mine", Here(script)))
+        return running.run("mine", CODES, SIZES, 0.5, 1e-6, tmp_path)
+
+    return of
+
+
+def test_a_peer_gets_codes_and_returns_codes(outcome) -> None:
+    found = outcome(COPIES)
+    assert found.end == ""
+    assert np.array_equal(found.codes, CODES)
+    assert found.peak > 1 << 20
+
+
+def test_how_a_peer_can_end(outcome, monkeypatch) -> None:
+    assert outcome("raise ValueError('too wide')").end == "ValueError: too wide"
+    assert outcome("").end == "it ended without a word"
+    monkeypatch.setattr(running, "MOST_SECONDS", 0.5)
+    assert outcome("import time; time.sleep(60)").end == "over 0.5 s"
+    monkeypatch.undo()
+
+
+def test_memory_has_a_limit(outcome, monkeypatch) -> None:
+    monkeypatch.setattr(running, "MOST_BYTES", 1 << 30)
+    assert outcome("whole = bytearray(2 << 30)").end == "over 1 GB"
+
+
+def test_every_peer_has_a_driver() -> None:
+    assert {peer.environment for peer in PEERS.values()} <= set(ENVIRONMENTS)
+    for one in ENVIRONMENTS:
+        assert (DRIVERS / one.driver).is_file()
+        assert all("==" in package or "<" in package for package in one.packages)

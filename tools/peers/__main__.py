@@ -1,0 +1,143 @@
+"""`python -m tools.peers build`, then `python -m tools.peers adult acs35 --epsilon 1`.
+
+All methods get the same rows and are judged on the same random 3-way marginals. The peers protect
+tables of which one has a record more, so this package runs with add-remove neighbours too; the
+number of records, which most peers take from the table, is its public reference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from benchmarks.tables import data_folder, public_table
+
+from dualquery.domain.schema import Schema
+from dualquery.estimator import DualQuery
+from dualquery.paper.datasets import BiasedTable
+from dualquery.paper.datasets.encoded import EncodedTable
+from dualquery.rows.encoded import EncodedRows
+from dualquery.rows.encoding import OutOfDomain
+from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.matching import mean_answers
+from tools.peers.registry import ENVIRONMENTS, FOLDER, PEERS
+from tools.peers.running import Codes, run
+
+HEADINGS = ("table", "method", "epsilon", "delta", "max_error", "average_error", "seconds", "end")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.peers", description=__doc__)
+    parser.add_argument("tables", nargs="+", help="build; or adult, kdd99, acs35, biased-WIDTH")
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--delta", type=float, default=1e-6)
+    parser.add_argument("--queries", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--methods", nargs="+", choices=["ours", *PEERS], default=["ours", *PEERS])
+    parser.add_argument("--out", type=Path, help="a file of JSON lines; rows are added to it")
+    asked = parser.parse_args()
+    if asked.tables == ["build"]:
+        return build()
+    print(" ".join(f"{heading:>14}" for heading in HEADINGS))
+    for name in asked.tables:
+        for row in compared(name, asked):
+            print(" ".join(f"{_shown(row[heading]):>14}" for heading in HEADINGS), flush=True)
+            if asked.out:
+                with asked.out.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+    return 0
+
+
+def build() -> int:
+    """An environment per group of peers; one that cannot be made is named, with pip's reason."""
+    failed = 0
+    for one in ENVIRONMENTS:
+        folder = FOLDER / one.name
+        print(f"peers: {one.name}", flush=True)
+        venv.create(folder, with_pip=True)
+        command = [one.python, "-m", "pip", "install", "--quiet", *one.packages]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            failed += 1
+            print(f"peers: {one.name} cannot be installed: {done.stderr.strip()[-300:]}")
+    return 1 if failed else 0
+
+
+def compared(name: str, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """A row per method and run."""
+    table, schema = opened(name)
+    rows = EncodedRows.read(table, schema, range(len(schema)), OutOfDomain.CLAMP)
+    codes = np.column_stack([rows.columns[a] for a in range(len(schema))]).astype(np.int32)
+    workload = random_marginals(schema, 3, asked.queries)
+    truth = mean_answers(workload, codes)
+    for number in range(asked.runs):
+        for method in asked.methods:
+            delta = 0.0 if method in PEERS and PEERS[method].pure else asked.delta
+            row = {"table": name, "epsilon": asked.epsilon, "delta": delta, "run": number}
+            row |= {"max_error": None, "average_error": None, "end": ""}
+            if method == "ours":
+                started = time.monotonic()
+                job = DualQuery(
+                    asked.epsilon, asked.delta, neighbours="add-remove", rows=len(codes),
+                    out_of_domain="clamp",
+                )  # fmt: skip
+                release = job.fit(table, schema=schema, workload=workload)
+                row |= {"method": "dualquery", "seconds": time.monotonic() - started}
+                row |= errors(release.answers(workload), truth)
+                yield row
+                rows_of_ours = release.sample_codes(len(codes), np.random.default_rng(number))
+                sampled = errors(mean_answers(workload, rows_of_ours), truth)
+                row = {**row, "method": "its rows", **sampled}
+            else:
+                row |= peer(method, codes, schema, asked)
+                if (synthetic := row.pop("codes")) is not None:
+                    row |= errors(mean_answers(workload, synthetic), truth)
+            yield row
+
+
+def peer(method: str, codes: Codes, schema: Schema, asked: argparse.Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="dualquery-peer-") as place:
+        made = run(method, codes, schema.sizes, asked.epsilon, asked.delta, Path(place))
+    return {
+        "method": PEERS[method].title, "seconds": made.seconds, "peak": made.peak, "end": made.end,
+        "codes": made.codes,
+    }  # fmt: skip
+
+
+def errors(answers: npt.NDArray[np.float64], truth: npt.NDArray[np.float64]) -> dict[str, float]:
+    away = np.abs(answers - truth)
+    return {"max_error": float(away.max()), "average_error": float(away.mean())}
+
+
+def opened(name: str) -> tuple[Any, Schema]:
+    """A table by its name."""
+    if name.startswith("biased-"):
+        table = BiasedTable(100_000, int(name.removeprefix("biased-")))
+        return table, table.schema
+    if name == "acs35":
+        schema = Schema.load(data_folder() / "acs35-domain.json")
+        return EncodedTable(data_folder() / "acs35.csv.gz", schema, OutOfDomain.CLAMP), schema
+    found = public_table(name)
+    if found is None:
+        raise SystemExit(f"the file of {name} is not here; set DUALQUERY_DATA")
+    return found
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""Runs inside the environment of smartnoise-synth: codes in, synthetic codes out."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+
+
+def main() -> None:
+    from snsynth.mwem import MWEMSynthesizer
+
+    asked = json.loads(sys.argv[1])
+    codes = np.load(asked["table"])["codes"]
+    names = [f"a{i}" for i in range(codes.shape[1])]
+    frame = pd.DataFrame(codes, columns=names)
+    model = MWEMSynthesizer(epsilon=asked["epsilon"], split_factor=asked.get("split", 3))
+    model.fit(frame, categorical_columns=names, preprocessor_eps=0.0)
+    rows = model.sample(len(codes))
+    np.save(asked["out"], np.asarray(rows)[:, : codes.shape[1]].astype(np.int32))
+
+
+if __name__ == "__main__":
+    main()
