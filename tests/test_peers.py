@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tools.peers import running
 from tools.peers.registry import DRIVERS, ENVIRONMENTS, PEERS, Peer
 
