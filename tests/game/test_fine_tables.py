@@ -109,6 +109,29 @@ def test_counts_of_sub_bins_are_exact_and_add_up_to_bins(schema: Schema, table: 
     np.testing.assert_array_equal(exact.marginals.start, coarse.start)
 
 
+def test_codes_that_were_kept_are_those_of_the_table_and_schema_that_are_asked(
+    schema: Schema, table: pa.Table
+) -> None:
+    """One engine, several tables, sub-bins and bins in any order: always as a fresh engine."""
+    engine = LocalEngine()
+    sources = [open_table(table), open_table(table.slice(1000))]
+    alone, pair = np.arange(4, dtype=np.int32)[:, None], np.array([[0, 2]], dtype=np.int32)
+    cuts = Attribute.numeric("age", [0, 18, 65, 120])  # as many bins, cut elsewhere
+    other = Schema((*schema.attributes[:2], cuts, schema.attributes[3]))
+    asked = [
+        (schema.fine, Marginals(Groups.single(schema.fine), alone)),
+        (schema, Marginals(Groups.single(schema), alone)),
+        (schema, Marginals(Groups.single(schema), pair)),
+        (other, Marginals(Groups.single(other), alone)),
+        (schema.fine, Marginals(Groups.single(schema.fine), alone)),
+    ]
+    for source in (*sources, *sources):
+        for used, marginals in [*asked, *asked[::-1]]:
+            found = engine.tabulate(source, used, marginals, OutOfDomain.REFUSE)
+            fresh = LocalEngine().tabulate(source, used, marginals, OutOfDomain.REFUSE)
+            np.testing.assert_array_equal(found, fresh)
+
+
 def test_noise_of_a_bin_is_that_of_its_sub_bins_together(schema: Schema) -> None:
     one_way = Marginals(Groups.single(schema.fine), np.arange(4, dtype=np.int32)[:, None])
     nothing = np.zeros(one_way.cells, dtype=np.int64)

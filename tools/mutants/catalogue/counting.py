@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
+KEPT = (
+    "tests/game/test_fine_tables.py::"
+    "test_codes_that_were_kept_are_those_of_the_table_and_schema_that_are_asked"
+)
+
 MUTANTS = (
     Mutant(
         "counts-levels",
@@ -305,5 +310,29 @@ MUTANTS = (
         "        if False:",
         ("tests/rows/test_bits.py::test_rows_of_persons_are_weighed",),
         "Every row would count as a whole person, beyond what is charged.",
+    ),
+    Mutant(
+        "codes-of-another-table",
+        "src/dualquery/engines/local.py",
+        "kept is None or kept[0] is not table or not set",
+        "kept is None or not set",
+        (KEPT,),
+        "Tables would be measured on rows that were read before, of another table.",
+    ),
+    Mutant(
+        "codes-of-another-schema",
+        "src/dualquery/engines/local.py",
+        "        elif kept[1] is not schema:",
+        "        elif kept[1] is schema.fine:",
+        (KEPT,),
+        "Codes of one schema would be counted as if they were codes of another.",
+    ),
+    Mutant(
+        "codes-of-a-schema-taken-for-its-sub-bins",
+        "src/dualquery/engines/local.py",
+        "            if kept[1] is schema.fine:",
+        "            if True:",
+        (KEPT,),
+        "Codes of another schema would be read as sub-bins of this one.",
     ),
 )
