@@ -9,20 +9,22 @@ from hypothesis import strategies as st
 
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.sub_bins import SubBins
-from dualquery.model.inside import _bends, _Problem, shares_inside
+from dualquery.model.inside import STEEPEST, _bends, _Problem, spread_inside
+from dualquery.release.within import Within
 
 ROWS = 50_000
 
 
-def estimated(values: np.ndarray, sub_bins: SubBins, noise: float, seed: int) -> np.ndarray:
+def estimated(
+    values: np.ndarray, sub_bins: SubBins, noise: float, seed: int
+) -> tuple[np.ndarray, Within]:
     """Shares of all records, from the true bins and the noisy sub-bins."""
     counts = np.histogram(values, sub_bins.edges)[0]
     random = np.random.default_rng(seed)
     noisy = counts + np.rint(random.normal(0.0, noise, len(counts)))
-    shares = shares_inside(noisy, noise, len(values), sub_bins)
+    within = Within.measured_as(sub_bins, noisy, noise, len(values))
     bins = np.bincount(sub_bins.bin_of, counts) / len(values)
-    found: np.ndarray = bins[sub_bins.bin_of] * shares
-    return found
+    return within.spread(bins), within
 
 
 def test_heavy_tails_have_their_means_and_quantiles() -> None:
@@ -32,8 +34,8 @@ def test_heavy_tails_have_their_means_and_quantiles() -> None:
     # The noise of a run with ε = 1, δ = 1e-6 and ten columns.
     means = []
     for seed in range(5):
-        found = estimated(values, money, 55.0, seed)
-        means.append(float(found @ money.means))
+        found, within = estimated(values, money, 55.0, seed)
+        means.append(float(found @ within.means))
         for share in (0.1, 0.5, 0.9, 0.99):
             place = int(np.searchsorted(np.cumsum(found), share))
             true = int(np.searchsorted(money.edges, np.quantile(values, share), side="right")) - 1
@@ -49,7 +51,7 @@ def test_heaps_are_kept() -> None:
     values = np.where(random.random(ROWS) < 0.3, 0, random.integers(0, 1000, ROWS))
     values[random.random(ROWS) < 0.1] = 500
     sub_bins = SubBins.of(Attribute.numeric("x", [0, 250, 750, 1000]))
-    found = estimated(values, sub_bins, 60.0, 2)
+    found, _ = estimated(values, sub_bins, 60.0, 2)
     true = np.histogram(values, sub_bins.edges)[0] / ROWS
     for value in (0, 500):
         place = int(np.searchsorted(sub_bins.edges, value, side="right")) - 1
@@ -67,9 +69,37 @@ def test_shares_are_shares_whatever_was_measured(data: st.DataObject) -> None:
     seed = data.draw(st.integers(0, 1000))
     counts = np.random.default_rng(seed).normal(0.0, scale, len(sub_bins))
     counts = np.rint(counts + data.draw(st.sampled_from([0.0, 1e3, -1e6])))
-    shares = shares_inside(counts, data.draw(st.sampled_from([0.3, 50.0, 1e6])), 1000.0, sub_bins)
-    assert (shares >= 0.0).all()
-    np.testing.assert_allclose(np.add.reduceat(shares, sub_bins.start[:-1]), 1.0, rtol=1e-9)
+    noise = data.draw(st.sampled_from([0.3, 50.0, 1e6]))
+    found = spread_inside(counts, noise, 1000.0, sub_bins)
+    assert (found.shares >= 0.0).all()
+    totals = np.add.reduceat(found.shares, sub_bins.start[:-1])
+    np.testing.assert_allclose(totals, 1.0, rtol=1e-9)
+    assert (np.abs(found.tilt) <= STEEPEST).all()
+    assert (found.tilt[~sub_bins.logarithmic] == 0.0).all()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_wide_sub_bins_go_on_as_their_neighbours_do(sign: float) -> None:
+    """A tail that falls by a power: in each sub-bin its mean, to a fiftieth."""
+    edges = [sign * edge for edge in (100.0, 1000.0, 1e6)]
+    sub_bins = SubBins.of(Attribute.numeric("x", sorted(edges), sub_bins=6))
+    low, high = 100.0, 1e6
+    places = (np.arange(1_000_000) + 0.5) / 1_000_000
+    # Density x^-2.5: the logarithm falls by 1.5 per unit of ln x.
+    values = (low**-1.5 - places * (low**-1.5 - high**-1.5)) ** (-1 / 1.5)
+    counts = np.histogram(sign * values, sub_bins.edges)[0].astype(float)
+    within = Within.measured_as(sub_bins, counts, 3.0, len(values))
+    a, b = np.abs(sub_bins.edges[:-1]), np.abs(sub_bins.edges[1:])
+    true = sign * 3.0 * (a**-0.5 - b**-0.5) / (a**-1.5 - b**-1.5)
+    assert np.abs(sub_bins.means / true - 1.0).max() > 0.1  # evenly in the logarithm
+    np.testing.assert_allclose(within.means, true, rtol=0.02)
+    # Rows are drawn from what the means are of.
+    drawn = within.draw(np.repeat([0, 1], 50_000), np.random.default_rng(0))
+    for code in (0, 1):
+        half = drawn[50_000 * code : 50_000 * (code + 1)]
+        assert half.mean() == pytest.approx(within.bin_means[code], rel=1e-3)
+        assert sub_bins.edges[sub_bins.start[code]] <= half.min()
+        assert half.max() <= sub_bins.edges[sub_bins.start[code + 1]]
 
 
 def test_the_banded_matrix_is_the_dense_one() -> None:

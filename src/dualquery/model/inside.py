@@ -7,10 +7,15 @@ counts drown in the noise, at both ends, it may only fall off faster and faster,
 most distributions do on such a scale. Counts that stand out from the smooth density by far more
 than the noise (heaps at round numbers, a column's zeros) are kept as they are.
 
+Inside a logarithmic sub-bin the density goes on as it does from one neighbour to the other: money
+falls off there by half or more, and values that were spread evenly would be too large.
+
 All of it is a function of what was measured, so it is public.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +44,26 @@ LONGEST = 3.0
 """Newton steps of a fit, and the most that the logarithm of a density changes in one."""
 
 
-def shares_inside(counts: Floats, noise: float, total: float, sub_bins: SubBins) -> Floats:
-    """The share of its bin that each sub-bin has; those of a bin add up to one.
+STEEPEST = 3.0
+"""The most by which the logarithm of a density changes inside one sub-bin."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How values are spread inside bins.
+
+    Attributes:
+        shares: per sub-bin, its share of its bin; those of a bin add up to one.
+        tilt: per sub-bin, by how much the logarithm of the density rises inside it, on the
+            sub-bin's own scale; 0 if values are spread evenly there.
+    """
+
+    shares: Floats
+    tilt: Floats
+
+
+def spread_inside(counts: Floats, noise: float, total: float, sub_bins: SubBins) -> Spread:
+    """How values are spread, by the noisy counts of their sub-bins.
 
     Args:
         counts: noisy counts, one per sub-bin.
@@ -54,7 +77,33 @@ def shares_inside(counts: Floats, noise: float, total: float, sub_bins: SubBins)
     whole = np.bincount(bin_of, spread)[bin_of]
     plain = sub_bins.plain
     shares: Floats = np.where(whole > 0.0, spread / np.where(whole > 0.0, whole, 1.0), plain)
-    return shares
+    return Spread(shares, _tilts(spread, sub_bins))
+
+
+def _tilts(spread: Floats, sub_bins: SubBins) -> Floats:
+    """How steep the density is inside each logarithmic sub-bin, from its neighbours.
+
+    The slope is the mean of those to either side, at most twice the flatter one. It is 0 at a peak
+    and in a gap: nothing goes on there.
+    """
+    low, high = sub_bins.ends
+    curved = sub_bins.logarithmic
+    with np.errstate(divide="ignore", invalid="ignore"):
+        length = np.where(curved, np.log(high / low), 0.0)
+        middle = np.where(curved, np.sqrt(np.abs(low * high)), np.abs(low + high) / 2.0)
+        # Densities on the scale of the logarithm, of even sub-bins in their middle.
+        dense = np.where(curved, spread / np.abs(length), spread / (high - low) * middle)
+        along, height = np.log(middle), np.log(dense)
+        slope = np.diff(height) / np.diff(along)
+    # Where a density is zero, or changes its sign, nothing is known of the slope.
+    slope[~np.isfinite(slope) | (np.diff(np.sign(low + high)) != 0.0)] = np.nan
+    left, right = np.append(np.nan, slope), np.append(slope, np.nan)
+    left, right = np.where(np.isnan(left), right, left), np.where(np.isnan(right), left, right)
+    flatter = np.minimum(np.abs(left), np.abs(right))
+    steep = np.minimum(np.abs(left + right) / 2.0, 2.0 * flatter)
+    found = np.where(np.sign(left) == np.sign(right), np.sign(left) * steep, 0.0)
+    tilt: Floats = np.where(curved, np.nan_to_num(found) * length, 0.0)
+    return np.clip(tilt, -STEEPEST, STEEPEST)
 
 
 def _smoothed(

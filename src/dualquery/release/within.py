@@ -10,9 +10,12 @@ import numpy.typing as npt
 
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.sub_bins import SubBins
-from dualquery.model.inside import shares_inside
+from dualquery.model.inside import spread_inside
 
 Floats = npt.NDArray[np.float64]
+
+POINTS = 1024
+"""Points of the rule that works out means and variances inside a sub-bin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +29,15 @@ class Within:
             or over its logarithm if the bin is wide.
         noise: the standard deviation of the noise of one sub-bin, as a share of all records; 0 if
             nothing was measured.
+        tilt: per sub-bin, by how much the logarithm of the density rises inside it; None if
+            values are spread evenly in each.
     """
 
     sub_bins: SubBins
     shares: Floats
     measured: bool = False
     noise: float = 0.0
+    tilt: Floats | None = None
 
     @classmethod
     def unmeasured(cls, attribute: Attribute) -> Within:
@@ -49,8 +55,8 @@ class Within:
             noise: the standard deviation of their noise.
             total: the number of records.
         """
-        shares = shares_inside(counts, noise, total, sub_bins)
-        return cls(sub_bins, shares, True, noise / total)
+        found = spread_inside(counts, noise, total, sub_bins)
+        return cls(sub_bins, found.shares, True, noise / total, found.tilt)
 
     @property
     def edges(self) -> Floats:
@@ -65,7 +71,41 @@ class Within:
     @cached_property
     def bin_means(self) -> Floats:
         """Per bin, the mean of its values."""
-        return np.add.reduceat(self.shares * self.sub_bins.means, self.sub_bins.start[:-1])
+        return np.add.reduceat(self.shares * self.means, self.sub_bins.start[:-1])
+
+    @cached_property
+    def means(self) -> Floats:
+        """Per sub-bin, the mean of its values."""
+        found = self.sub_bins.means.copy()
+        for one in np.flatnonzero(self._tilts):
+            found[one] = self._points(int(one)).mean()
+        return found
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Per sub-bin, the variance of its values."""
+        low, high = self.sub_bins.ends
+        found: Floats = ((high - low) ** 2 - self.sub_bins.whole) / 12.0
+        for one in np.flatnonzero(self.sub_bins.logarithmic | (self._tilts != 0.0)):
+            found[one] = self._points(int(one)).var()
+        return found
+
+    @cached_property
+    def _tilts(self) -> Floats:
+        return np.zeros(len(self.shares)) if self.tilt is None else self.tilt
+
+    def _points(self, sub_bin: int) -> Floats:
+        """Values of a sub-bin at equal steps of their distribution."""
+        places = (np.arange(POINTS) + 0.5) / POINTS
+        return self.values(np.full(POINTS, sub_bin), places)
+
+    def values(self, sub_bin: npt.NDArray[np.int64], place: Floats) -> Floats:
+        """The value at a place of a sub-bin: the part of its values that lie below, in [0, 1)."""
+        tilt = self._tilts[sub_bin]
+        steep = np.abs(tilt) > 1e-6
+        safe = np.where(steep, tilt, 1.0)
+        even = np.where(steep, np.log1p(place * np.expm1(safe)) / safe, place)
+        return self.sub_bins.values(sub_bin, np.clip(even, 0.0, np.nextafter(1.0, 0.0)))
 
     def spread(self, bins: Floats) -> Floats:
         """The share of each sub-bin among all records, from the shares of the bins.
@@ -103,7 +143,7 @@ class Within:
         sub_bin = np.clip(found, start[codes], start[codes + 1] - 1)
         share = np.maximum(self.shares[sub_bin], np.finfo(float).tiny)
         inside = np.clip((wanted - before[sub_bin]) / share, 0.0, np.nextafter(1.0, 0.0))
-        return self.sub_bins.values(sub_bin, inside)
+        return self.values(sub_bin, inside)
 
 
 def _in_proportion(codes: npt.NDArray[np.integer], generator: np.random.Generator) -> Floats:

@@ -18,9 +18,6 @@ from dualquery.release.within import Within
 
 Floats = npt.NDArray[np.float64]
 
-POINTS = 4096
-"""Points of the rule that works out the variance inside a logarithmic sub-bin."""
-
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -58,13 +55,9 @@ class Numbers:
         if self.within is None:
             return np.zeros(len(self.mean))
         parts = self.within.sub_bins
-        low, high = parts.ends
-        inner = ((high - low) ** 2 - parts.whole) / 12.0
-        places = (np.arange(POINTS) + 0.5) / POINTS
-        for one in np.flatnonzero(parts.logarithmic):
-            inner[one] = np.var(parts.values(np.full(POINTS, one), places))
-        apart = (parts.means - self.mean[parts.bin_of]) ** 2
-        return np.add.reduceat(self.within.shares * (inner + apart), parts.start[:-1])
+        apart = (self.within.means - self.mean[parts.bin_of]) ** 2
+        spread = self.within.shares * (self.within.variances + apart)
+        return np.add.reduceat(spread, parts.start[:-1])
 
     def quantile(self, shares: Floats, wanted: float) -> float:
         """The smallest number that has at least the wanted share at or below it.
@@ -76,8 +69,7 @@ class Numbers:
         place, part = self._place(shares, wanted)
         if self.within is None:
             return float(self.mean[place])
-        parts = self.within.sub_bins
-        return float(parts.values(np.array([place]), np.array([part]))[0])
+        return float(self.within.values(np.array([place]), np.array([part]))[0])
 
     def parts_below(self, shares: Floats, wanted: float) -> Floats:
         """Per code, which part of its numbers lies below a quantile."""
@@ -118,8 +110,9 @@ class Numbers:
             return 0.0
         parts = self.within.sub_bins
         count = np.diff(parts.start)
-        middle = (np.bincount(parts.bin_of, parts.means) / count)[parts.bin_of]
-        squares = np.bincount(parts.bin_of, (parts.means - middle) ** 2)
+        means = self.within.means
+        middle = (np.bincount(parts.bin_of, means) / count)[parts.bin_of]
+        squares = np.bincount(parts.bin_of, (means - middle) ** 2)
         return float(((shares * self._scale(all_shares)) ** 2) @ squares)
 
     def noise_of_share(self, shares: Floats, all_shares: Floats, wanted: float) -> float:
