@@ -20,8 +20,8 @@ import pytest
 
 from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS
-from dualquery.privacy.accountants.gaussian import mu_of
-from dualquery.privacy.events import Events, record_player_temperatures
+from dualquery.privacy.accountants.gaussian import epsilon_of_mu, mu_of
+from dualquery.privacy.events import Events, MeasurementEvent, record_player_temperatures
 from dualquery.privacy.ledger import BudgetExceededError, Charge, Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
 
@@ -241,3 +241,17 @@ def test_the_rule_is_the_one_proved(tmp_path, shares: tuple[float, ...]) -> None
         else:
             with pytest.raises(BudgetExceededError):
                 ledger.reserve(f"r{number}", events, neighbours=Neighbours.REPLACE_ONE)
+
+
+def test_chances_of_failing_add_up_and_are_taken_off_delta(tmp_path: Path) -> None:
+    book = Ledger.create(tmp_path / "l", epsilon=1.0, delta=1e-6)
+    measured = Events.of_measurements(MeasurementEvent.gaussian(20.0))
+    for name in ("one", "two"):
+        book.reserve(name, measured, neighbours=Neighbours.REPLACE_ONE, slack=3e-7)
+    account = Ledger(tmp_path / "l").account()
+    assert account.charge.slack == pytest.approx(6e-7)
+    mu = math.sqrt(2 * measured.mu_squared)
+    assert account.spent == pytest.approx(epsilon_of_mu(mu, 4e-7), rel=1e-9)
+    assert account.spent >= epsilon_of_mu(mu, 4e-7)
+    with pytest.raises(BudgetExceededError, match="smaller delta"):
+        book.reserve("three", measured, neighbours=Neighbours.REPLACE_ONE, slack=4e-7)

@@ -28,7 +28,7 @@ from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.purse import COVERED
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.privacy.unit import Persons, Unit, Weigh, Weight
+from dualquery.privacy.unit import Persons, Unit, Weigh, Weight, declared_persons
 from dualquery.release.certificate import check_alpha
 from dualquery.release.parameters import RunParameters
 from dualquery.rows.encoding import OutOfDomain
@@ -92,14 +92,7 @@ class Mechanism:
 
     def check(self) -> None:
         """Refuse what cannot be promised, before the table is read."""
-        choice("weigh", self.weigh, Weigh)
-        if self.unit is None and (self.most_records is not None or self.weigh != Weigh.RECORD):
-            name = "most_records" if self.most_records is not None else "weigh"
-            raise ParameterError(f"{name} speaks of persons; name their column with unit")
-        if self.unit is not None and self.most_records is None:
-            raise ParameterError(
-                f"unit = {self.unit!r} needs most_records: the most rows of one person that count"
-            )
+        declared_persons(self.unit, self.most_records, self.weigh)
         if self.weight is None and self.weight_bound is not None:
             raise ParameterError("weight_bound speaks of weights; name their column with weight")
         if self.weight is not None and self.weight_bound is None:

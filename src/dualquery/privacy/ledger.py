@@ -10,7 +10,9 @@ rounds of a release were drawn, and a digest of them. It is told by `advance`, a
 disk and before they are used. It refuses a journal that does not hold exactly those draws.
 
 Composition (``docs/proofs/composition.md``): μ² adds up over releases and gives an ε at the
-ledger's δ; pure ε adds up too. Both totals hold, so the smaller one is what has been spent.
+ledger's δ; pure ε adds up too. Both totals hold, so the smaller one is what has been spent. The
+discovery of values may fail altogether, with a chance δ'; these chances add up, and what is left of
+the ledger's δ is what ε is stated at.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ CREATE TABLE IF NOT EXISTS drawn (
 )
 """
 _UNIT = "CREATE TABLE IF NOT EXISTS unit (person TEXT NOT NULL)"
+_SLACK = "CREATE TABLE IF NOT EXISTS slack (release TEXT PRIMARY KEY, slack REAL NOT NULL)"
 
 
 class LedgerError(DualQueryError):
@@ -76,31 +79,35 @@ class BudgetExceededError(LedgerError):
 
 @dataclass(frozen=True)
 class Charge:
-    """What one release costs, in the two currencies that add up.
+    """What one release costs, in the two currencies that add up, and what of it may fail.
 
     Attributes:
         mu_squared: μ² of the Gaussian accountant.
         pure: ε of pure differential privacy; infinite if there was Gaussian noise.
+        slack: δ', the chance that the rest does not hold at all; it adds up.
     """
 
     mu_squared: float
     pure: float
+    slack: float = 0.0
 
     def __post_init__(self) -> None:
         not_negative("mu_squared", self.mu_squared)
+        not_negative("slack", self.slack)
         if self.pure != math.inf:  # what Gaussian noise costs in this currency
             not_negative("pure", self.pure)
 
     @classmethod
-    def of(cls, events: Events) -> Charge:
+    def of(cls, events: Events, slack: float = 0.0) -> Charge:
         """The charge for a list of events."""
         try:
-            return cls(events.mu_squared, pure.epsilon(events))
+            return cls(events.mu_squared, pure.epsilon(events), slack)
         except NotCoveredError:
-            return cls(events.mu_squared, math.inf)
+            return cls(events.mu_squared, math.inf, slack)
 
     def __add__(self, other: Charge) -> Charge:
-        return Charge(self.mu_squared + other.mu_squared, self.pure + other.pure)
+        slack = self.slack + other.slack
+        return Charge(self.mu_squared + other.mu_squared, self.pure + other.pure, slack)
 
     @property
     def mu(self) -> float:
@@ -108,8 +115,16 @@ class Charge:
         return math.sqrt(self.mu_squared) * (1.0 + GUARD)
 
     def epsilon(self, delta: float) -> float:
-        """The smaller of the Gaussian ε at δ and the pure ε; both hold."""
-        return min(epsilon_of_mu(math.sqrt(self.mu_squared), delta), self.pure)
+        """The smaller of the Gaussian ε and the pure ε, at what δ' leaves of δ; both hold.
+
+        Infinite if it leaves nothing.
+        """
+        if not self.slack:
+            return min(epsilon_of_mu(math.sqrt(self.mu_squared), delta), self.pure)
+        left = (delta - self.slack) * (1.0 - GUARD)
+        if left <= 0.0:
+            return math.inf
+        return min(epsilon_of_mu(math.sqrt(self.mu_squared), left), self.pure)
 
 
 @dataclass(frozen=True)
@@ -177,6 +192,7 @@ class Account:
             "left": self.left,
             "mu": self.charge.mu,
             "pure": _finite(self.charge.pure),
+            "slack": self.charge.slack,
             "releases": [
                 {
                     "release": entry.release,
@@ -184,6 +200,7 @@ class Account:
                     "state": entry.state,
                     "mu": entry.charge.mu,
                     "pure": _finite(entry.charge.pure),
+                    "slack": entry.charge.slack,
                     "epsilon": entry.charge.epsilon(self.delta),
                     "reserved_at": entry.reserved_at,
                     "spent_at": entry.spent_at,
@@ -267,6 +284,7 @@ class Ledger:
         private: bool = True,
         note: str = "",
         drawn: Sequence[str] = (),
+        slack: float = 0.0,
     ) -> Account:
         """Charge a release before its first draw, or refuse it.
 
@@ -283,12 +301,13 @@ class Ledger:
             private: False for a seeded run, which is refused.
             note: any text.
             drawn: one digest per round drawn so far, of its draws and all draws before.
+            slack: δ', the chance that what the events promise does not hold.
 
         Raises:
             BudgetExceededError: the total is too small; names what is spent, asked and declared.
             LedgerError: other neighbours, a seeded run, or an id that is taken.
         """
-        charge = Charge.of(events)
+        charge = Charge.of(events, slack)
         if not release:
             raise refusal("release", release, "an id that is not empty")
         if not private:
@@ -311,6 +330,12 @@ class Ledger:
                     _check_resumed(entry, charge, _drawn(connection, release), drawn)
                     _write_drawn(connection, release, drawn)
                     return account
+            if account.charge.slack + charge.slack >= account.delta:
+                raise BudgetExceededError(
+                    f"ledger {self.path} ({account.label}): discovered values may fail with "
+                    f"δ'={rounded_up(account.charge.slack + charge.slack)} in all, which is not "
+                    f"below the ledger's δ={rounded_up(account.delta)}; give a smaller delta"
+                )
             after = (account.charge + charge).epsilon(account.delta)
             if after > account.epsilon:
                 raise BudgetExceededError(
@@ -324,6 +349,9 @@ class Ledger:
                 "INSERT INTO entries VALUES (?, ?, ?, ?, 'reserved', ?, NULL)",
                 (release, note, charge.mu_squared, charge.pure, _now()),
             )
+            if charge.slack:
+                connection.execute(_SLACK)
+                connection.execute("INSERT INTO slack VALUES (?, ?)", (release, charge.slack))
             _write_drawn(connection, release, drawn)
             return _read(connection, self.path)
 
@@ -400,8 +428,16 @@ def _read(connection: sqlite3.Connection, path: Path) -> Account:
         "SELECT release, note, mu_squared, pure, state, reserved_at, spent_at "
         "FROM entries ORDER BY rowid"
     ).fetchall()
+    slack = _slack(connection)
     entries = tuple(
-        Entry(release, note, Charge(mu_squared, total), state, reserved_at, spent_at)
+        Entry(
+            release,
+            note,
+            Charge(mu_squared, total, slack.get(release, 0.0)),
+            state,
+            reserved_at,
+            spent_at,
+        )
         for release, note, mu_squared, total, state, reserved_at, spent_at in rows
     )
     return Account(label, epsilon, delta, Neighbours(neighbours), entries, _unit(connection))
@@ -412,6 +448,13 @@ def _unit(connection: sqlite3.Connection) -> str:
     there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'unit'").fetchone()
     row = connection.execute("SELECT person FROM unit").fetchone() if there else None
     return "" if row is None else str(row[0])
+
+
+def _slack(connection: sqlite3.Connection) -> dict[str, float]:
+    """δ' per release that has one; a ledger without that table has none."""
+    there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'slack'").fetchone()
+    rows = connection.execute("SELECT release, slack FROM slack").fetchall() if there else ()
+    return {str(release): float(slack) for release, slack in rows}
 
 
 def _drawn(connection: sqlite3.Connection, release: str) -> tuple[int, str]:

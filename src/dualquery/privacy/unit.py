@@ -86,6 +86,27 @@ class Persons:
         return cls(str(values["column"]), int(values["most_records"]), Weigh(values["weigh"]))
 
 
+def declared_persons(unit: str | None, most_records: int | None, weigh: str) -> Persons | None:
+    """Who the rows belong to, from three settings of a user; None if each row is a unit.
+
+    Args:
+        unit: the column that names the person of a row.
+        most_records: the most rows of one person that are counted.
+        weigh: what counts once: a record, or a person.
+    """
+    weighed = choice("weigh", weigh, Weigh)
+    if unit is None:
+        if most_records is not None or weighed is not Weigh.RECORD:
+            name = "most_records" if most_records is not None else "weigh"
+            raise ParameterError(f"{name} speaks of persons; name their column with unit")
+        return None
+    if most_records is None:
+        raise ParameterError(
+            f"unit = {unit!r} needs most_records: the most rows of one person that count"
+        )
+    return Persons(unit, most_records, weighed)
+
+
 @dataclass(frozen=True)
 class Weight:
     """How much each record counts, and the most that one may count.

@@ -12,13 +12,16 @@ import pyarrow.compute as pc
 from dualquery.base.checks import whole
 from dualquery.base.errors import ParameterError, TableError
 from dualquery.base.similar import brief, did_you_mean
+from dualquery.base.stored import Document, Json
 from dualquery.domain.answers import split
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.declaration import FILL_IN, Declaration
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import Type, spelled
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.long import LongTable
 from dualquery.rows.opening import open_table
+from dualquery.rows.priced import draft_with_price
 from dualquery.rows.profiles import Profile, read_profiles
 from dualquery.rows.readable import readable_edges
 from dualquery.rows.sparse import OnesTable
@@ -89,23 +92,64 @@ class Draft:
 
 def draft_schema(
     source: object,
-    bins: int = 10,
+    bins: int | None = None,
     *,
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
+    declared: Declaration | Document | str | Path | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    ledger: str | Path | None = None,
+    note: str = "",
+    neighbours: str = "replace-one",
+    unit: str | None = None,
+    most_records: int | None = None,
+    weigh: str = "record",
+    seed: int | None = None,
 ) -> Schema:
-    """Guess an attribute for every column of a table. No release takes the draft unreviewed.
+    """Draft a schema: for nothing, to be reviewed; or for a price, safe to publish.
 
-    Columns that look like identifiers or free text are left out, and constant and empty ones.
-    `dualquery schema` writes down why.
+    Without `epsilon`, an attribute is guessed for every column. No release takes that draft
+    unreviewed. Columns that look like identifiers or free text are left out, and constant and
+    empty ones. `dualquery schema` writes down why.
+
+    With `epsilon`, `delta` and `declared`, edges and values of the declared columns are found
+    privately, and the result is (ε, δ)-differentially private.
 
     Args:
-        source: whatever `DualQuery.fit` takes.
-        bins: about how many bins a column of numbers or dates gets.
-        columns: only these columns, in this order.
-        exclude: all columns except these.
+        source: whatever `DualQuery.fit` takes; with a price, a frame, a CSV or a Parquet file.
+        bins: of a column of numbers or dates: about 10, with a price 8 or another power of two.
+        columns: only these columns, in this order; without a price.
+        exclude: all columns except these; without a price.
+        declared: what is publicly known, as in a schema file: columns with `values`, `binary` or
+            `edges` are taken as they are, `bounds = [low, high]` asks for edges, `open = true`
+            for values.
+        epsilon: ε of the draft.
+        delta: δ of the draft.
+        ledger: a budget ledger that the draft is charged to before its first draw.
+        note: what the ledger says of it.
+        neighbours: "replace-one" or "add-remove".
+        unit: the column that names the person of a row.
+        most_records: the most rows of one person that are counted.
+        weigh: what counts once: "record" or "person".
+        seed: makes a draft with a price repeatable, for experiments: NOT PRIVATE.
     """
-    return draft(source, bins, columns=columns, exclude=exclude).schema
+    if epsilon is None:
+        beside = {"declared": declared, "delta": delta, "ledger": ledger, "unit": unit,
+                  "most_records": most_records, "seed": seed}  # fmt: skip
+        for name, value in beside.items():
+            if value is not None:
+                raise ParameterError(f"{name} is for a schema with a price; give epsilon as well")
+        return draft(source, 10 if bins is None else bins, columns=columns, exclude=exclude).schema
+    if delta is None or declared is None:
+        name = "delta" if delta is None else "declared"
+        raise ParameterError(f"a schema with a price needs {name} beside epsilon")
+    if columns is not None or exclude:
+        raise ParameterError("columns and exclude: with a price, `declared` says which columns")
+    return draft_with_price(
+        source, declared, epsilon=epsilon, delta=delta, bins=bins, neighbours=neighbours,
+        unit=unit, most_records=most_records, weigh=weigh, ledger=ledger, note=note, seed=seed,
+    ).schema  # fmt: skip
 
 
 def draft(
@@ -154,6 +198,45 @@ def draft(
         told = "; ".join(f"column {name!r} {reason}" for name, reason in left_out.items())
         raise TableError(f"no column of the table can be drafted: {brief(told)}")
     return Draft(Schema(_binaries_last(made), draft=True), left_out, review)
+
+
+SKELETON = (
+    "SKELETON of a declaration, for a schema with a price. It was made by reading the private",
+    "table: column names and types were seen in it. Nothing else was taken over. Check them, and",
+    "fill in from public knowledge (code books, questionnaires, physical limits):",
+    "  bounds = [0, 120]       the lowest and the highest number that can occur; edges are found",
+    "  open = true             values are found; or, free of charge, values = [...] that are known",
+    "Then remove the line `draft = true`.",
+)
+
+
+def skeleton(
+    source: object, *, columns: Sequence[str] | None = None, exclude: Sequence[str] = ()
+) -> tuple[Json, list[str]]:
+    """A declaration to be filled in, as the content of a file and its comments.
+
+    Args:
+        source: whatever `DualQuery.fit` takes.
+        columns: only these columns, in this order.
+        exclude: all columns except these.
+    """
+    made = draft(source, columns=columns, exclude=exclude)
+    left_out = dict.fromkeys(made.left_out)  # the reasons would quote cells
+    entries: Json = {}
+    for attribute in made.schema.attributes:
+        if attribute.answer is not None:
+            left_out[attribute.column] = None
+        elif attribute.values == (0, 1):
+            entries[attribute.name] = attribute.to_dict()
+        elif attribute.type is Type.TEXT:
+            entries[attribute.name] = {"open": True}
+        else:
+            unknown = {"bounds": [FILL_IN, FILL_IN], "type": attribute.type.value}
+            entries[attribute.name] = unknown
+    header = list(SKELETON)
+    if left_out:
+        header += ["", f"Left out; to use one, declare it below: {', '.join(left_out)}"]
+    return {"draft": True, "attributes": entries}, header
 
 
 def _chosen(

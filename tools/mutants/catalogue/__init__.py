@@ -9,6 +9,7 @@ from tools.mutants.catalogue import (
     ledger,
     noise,
     persons,
+    schemas,
     tables,
 )
 
@@ -18,6 +19,7 @@ MUTANTS = (
     *tables.MUTANTS,
     *accounting.MUTANTS,
     *persons.MUTANTS,
+    *schemas.MUTANTS,
     *counting.MUTANTS,
     *engines.MUTANTS,
     *game.MUTANTS,

@@ -1,0 +1,152 @@
+"""Private discovery, enumerated: which sets of values are published, and by how much a unit shows.
+
+A published set has a chance that is known exactly: a product over the values that occur. So the
+distance between neighbours is a sum over all sets, and is compared with what is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from dualquery.base.errors import ParameterError
+from dualquery.privacy.accountants.gaussian import delta_of_mu
+from dualquery.privacy.discovery import discover, slack_of, smallest_share, threshold_for
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.schema_plan import SchemaPlan, plan_schema
+from dualquery.privacy.sources import SeededSource
+from dualquery.privacy.unit import Persons, Unit, Weigh
+
+VALUES = 3
+UNITS = [Unit(n) for n in Neighbours] + [Unit(n, Persons("who", 3)) for n in Neighbours]
+SIGMA, THRESHOLD = 1.5, 5
+
+
+def published(counts: np.ndarray) -> dict[frozenset[int], float]:
+    """The chance of every set of published values."""
+    there = np.flatnonzero(counts)
+    chance = {int(v): float(ndtr(-(THRESHOLD - 0.5 - counts[v]) / SIGMA)) for v in there}
+    return {
+        frozenset(kept): math.prod(p if v in kept else 1.0 - p for v, p in chance.items())
+        for size in range(len(there) + 1)
+        for kept in combinations(chance, size)
+    }
+
+
+def pairs(unit: Unit) -> list[tuple[np.ndarray, np.ndarray]]:
+    own = [
+        np.bincount(np.array(c, dtype=int), minlength=VALUES)
+        for k in range(unit.influence + 1)
+        for c in combinations_with_replacement(range(VALUES), k)
+    ]
+    bases = [np.array(b) for b in ((0, 0, 0), (4, 0, 0), (2, 1, 0), (6, 0, 3))]
+    if unit.neighbours is Neighbours.ADD_REMOVE:
+        return [pair for b in bases for o in own for pair in ((b + o, b), (b, b + o))]
+    return [(b + one, b + two) for b in bases for one in own for two in own]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_neighbours_are_no_further_apart_than_is_claimed(unit: Unit) -> None:
+    slack = slack_of(THRESHOLD, SIGMA, unit)
+    mu = unit.table_l2 / SIGMA
+    reached = 0.0
+    for epsilon in (0.1, 0.5, 1.0, 3.0, 8.0, 14.0):
+        claimed = slack + (1.0 - slack) * delta_of_mu(mu, epsilon)
+        for one, other in pairs(unit):
+            first, second = published(one), published(other)
+            apart = math.fsum(
+                max(0.0, p - math.exp(epsilon) * second.get(kept, 0.0)) for kept, p in first.items()
+            )
+            assert apart <= claimed * (1.0 + 1e-9)
+            reached = max(reached, apart / claimed)
+    assert reached > 0.9  # at large ε only the value that one unit alone holds is left
+
+
+def test_the_slack_is_the_largest_over_all_ways_to_spread_a_unit() -> None:
+    def ways(parts: int, most: int) -> list[tuple[int, ...]]:
+        if not parts:
+            return [()]
+        firsts = range(1, min(parts, most) + 1)
+        return [(k, *rest) for k in firsts for rest in ways(parts - k, k)]
+
+    for most in (1, 2, 3, 6, 9):
+        unit = Unit(Neighbours.ADD_REMOVE, Persons("who", most))
+        for threshold, sigma in ((10, 0.5), (10, 3.0), (12, 9.0), (40, 12.0)):
+            brute = max(
+                math.fsum(float(ndtr(-(threshold - 0.5 - k) / sigma)) for k in way)
+                for parts in range(1, most + 1)
+                for way in ways(parts, parts)
+            )
+            assert slack_of(threshold, sigma, unit) == pytest.approx(min(1.0, brute), rel=1e-9)
+
+
+def test_persons_who_weigh_the_same_share_their_weight() -> None:
+    unit = Unit(Neighbours.ADD_REMOVE, Persons("who", 4, Weigh.PERSON))
+    assert (unit.influence, smallest_share(unit)) == (12, 3)
+    brute = max(
+        records * float(ndtr(-(60 - 0.5 - 12 / records) / 10.0)) for records in (1, 2, 3, 4)
+    )
+    assert slack_of(60, 10.0, unit) == pytest.approx(brute, rel=1e-9)
+
+
+def test_the_threshold_is_the_smallest_that_is_safe() -> None:
+    for unit in UNITS:
+        found = threshold_for(1e-7, 20.0, unit)
+        assert slack_of(found, 20.0, unit) <= 1e-7 < slack_of(found - 1, 20.0, unit)
+    assert slack_of(3, 20.0, UNITS[2]) == 1.0  # three records alone reach the threshold
+
+
+def test_values_above_the_threshold_are_published() -> None:
+    counts = np.array([1, 500, 99, 1000])
+    assert discover(counts, 5.0, 100, SeededSource(1)).tolist()[::3] == [False, True]
+    with pytest.raises(ParameterError, match="without any record"):
+        discover(np.array([0]), 5.0, 100, SeededSource(1))
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_a_plan_costs_what_it_may_and_hardly_less(unit: Unit) -> None:
+    for cut, open_ in ((3, 0), (0, 2), (3, 2)):
+        plan = plan_schema(0.5, 1e-6, unit, cut=cut, discovered=open_, bins=8)
+        assert plan.epsilon <= 0.5
+        assert plan.slack <= 0.5e-6
+        assert plan.epsilon > 0.49
+        assert by_hand(plan) == pytest.approx(plan.events.mu_squared, rel=1e-6)
+
+
+def by_hand(plan: SchemaPlan) -> float:
+    """μ² of nine draws per level and column, and of all counts together."""
+    factor = 2.0 if plan.unit.neighbours is Neighbours.REPLACE_ONE else 1.0
+    drawn = plan.cut * 3 * 10 / 4.0 * (factor * plan.unit.influence * plan.temperature) ** 2
+    if not plan.discovered:
+        return drawn
+    return drawn + plan.discovered * factor * plan.unit.influence**2 / plan.sigma**2
+
+
+def test_every_open_column_may_fail() -> None:
+    plan = plan_schema(0.5, 1e-6, UNITS[0], cut=0, discovered=4, bins=8)
+    assert plan.slack == pytest.approx(4 * slack_of(plan.threshold, plan.sigma, UNITS[0]))
+
+
+def test_nothing_to_find_costs_nothing() -> None:
+    with pytest.raises(ParameterError, match="costs nothing"):
+        plan_schema(1.0, 1e-6, UNITS[0], cut=0, discovered=0, bins=8)
+
+
+@pytest.mark.slow
+def test_no_value_of_a_single_person_is_published_in_many_repetitions() -> None:
+    plan = plan_schema(0.2, 1e-6, UNITS[0], cut=2, discovered=1, bins=8)
+    assert plan.slack <= 0.5e-6  # computed: less than one of 2·10⁶ such values
+    alone, repetitions = 20, 100_000
+    small = np.array([1] * alone + [2000, 5000])  # 20 persons alone, and two common values
+    source = SeededSource(7)
+    shown = np.zeros(len(small), dtype=np.int64)
+    for _ in range(100):
+        counts = np.tile(small, repetitions // 100)
+        found = discover(counts, plan.sigma, plan.threshold, source)
+        shown += found.reshape(-1, len(small)).sum(axis=0)
+    assert not shown[:alone].any()
+    assert (shown[alone:] == repetitions).all()
