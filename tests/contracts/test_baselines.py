@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from dualquery.baselines.perturbation import Gaussian, Laplace
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
+from dualquery.privacy.ledger import Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource, SystemSource
 from dualquery.rows.counting import count_packed
@@ -116,6 +118,22 @@ def test_the_statement_is_within_the_budget_and_honest(name: str, given: Given) 
     assert cost.to_dict()["private"] is cost.private
     assert cost.caveat in cost.text()
     assert ("reads no data" in cost.text()) == (cost.epsilon == 0.0)
+
+
+def test_what_may_be_published_can_be_charged(given: Given, tmp_path: Path) -> None:
+    """What costs says that it is for comparison only, or is charged before its first draw."""
+    for name, make in MAKERS.items():
+        cost = make(given, 1).privacy
+        charged = name.startswith("mwem")
+        assert charged or cost.epsilon == 0.0 or cost.caveat
+    book = Ledger.create(tmp_path / "l", epsilon=3.0, delta=1e-6)
+    settings = {"epsilon": 1.0, "ledger": tmp_path / "l"}
+    made = Mwem.fit(given.answers, given.workload, source=SystemSource(), **settings)
+    (entry,) = book.account().entries
+    assert (entry.note, entry.state) == ("mwem", "spent")
+    assert entry.charge.pure == pytest.approx(made.privacy.epsilon)
+    with pytest.raises(LedgerError, match="NOT PRIVATE"):
+        Mwem.fit(given.answers, given.workload, source=SeededSource(1), **settings)
 
 
 @pytest.mark.parametrize("name", ["zeros", "uniform", "independent", "laplace", "gaussian", "mwem"])

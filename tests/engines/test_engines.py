@@ -124,6 +124,18 @@ def test_a_frame_is_counted_here_and_played_there(folder: Path, address: str) ->
     assert_same(DualQuery(**job).fit(frame, schema=SCHEMA), there)
 
 
+def test_persons_of_several_parts_are_counted_here(folder: Path, address: str, tmp_path) -> None:
+    table = parquet.read_table(folder)
+    who = pa.array(np.arange(len(table)) % 600)  # the rows of a person lie in all files
+    for number in range(2):
+        part = table.append_column("who", who)[number * 1000 : (number + 1) * 1000]
+        parquet.write_table(part, tmp_path / f"{number}.parquet")
+    job = {**RUN, "player": "record", "rounds": 3, "neighbours": "add-remove", "rows": 600}
+    job |= {"unit": "who", "most_records": 2, "weigh": "person"}
+    there = DualQuery(**job, engine="dask", scheduler=address).fit(tmp_path, schema=SCHEMA)
+    assert_same(DualQuery(**job).fit(tmp_path, schema=SCHEMA), there)
+
+
 @pytest.mark.parametrize("step", ["largest", "tally", "locate"])
 def test_a_lost_shard_is_made_again(address: str, step: str, monkeypatch) -> None:
     """All shards vanish before one step. Whichever it is, the draws are those of one process."""

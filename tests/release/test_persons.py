@@ -128,7 +128,6 @@ def test_a_ledger_counts_one_unit(tmp_path: Path) -> None:
         ({"weigh": "household"}, r"weigh = 'household'"),
         ({"weigh": "record"}, r"weigh = record keeps the number of rows private"),
         ({"most_records": 0, "weigh": "person"}, r"most_records = 0"),
-        ({"engine": "dask", "weigh": "person"}, r"unit = 'patient' needs engine local"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes: dict[str, object], message: str) -> None:

@@ -134,7 +134,6 @@ def test_the_ledger_says_and_charges_the_weights(tmp_path: Path) -> None:
         ({"rows": None}, r"keeps the sum of weights private: give about what they add up to"),
         ({"rows": None, "neighbours": "add-remove"}, r"keeps the sum of weights private"),
         ({"weight_bound": -1}, r"weight_bound = -1"),
-        ({"engine": "dask"}, r"weight = 'w' needs engine local"),
         ({"unit": "town", "most_records": 2, "weigh": "person"}, r"nothing for weight = 'w'"),
         ({"unit": "w", "most_records": 2}, r"weight and unit are both 'w'; expected two columns"),
     ],

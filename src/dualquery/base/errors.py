@@ -56,6 +56,13 @@ class TableError(DualQueryError, ValueError):
     """A table cannot be read, or a cell lies outside its declared domain."""
 
 
+class NoRowsError(TableError):
+    """A table has no rows. If their number is private, a release must not depend on that."""
+
+    def __init__(self) -> None:
+        super().__init__("the table has no rows")
+
+
 class QueryError(DualQueryError, ValueError):
     """A query cannot be parsed or does not fit the schema."""
 

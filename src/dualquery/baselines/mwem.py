@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,8 @@ from dualquery.base.errors import ParameterError
 from dualquery.baselines.baseline import SEEDED, Cost, Floats
 from dualquery.baselines.noise import discrete_laplace, rational_scale
 from dualquery.baselines.universe import MEMORY, OnUniverse, require_memory
+from dualquery.privacy.events import Events, MeasurementEvent, Noise
+from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours, rounding_charge
 from dualquery.privacy.sampler import draw
 from dualquery.privacy.shards import Shard
@@ -183,6 +187,15 @@ def _merged(distribution: Floats, shape: tuple[int, ...]) -> tuple[Floats, tuple
     return distribution.reshape(whole), tuple(asked)
 
 
+def pure_events(epsilon: float) -> Events:
+    """What a ledger counts for a run that is ε-private as a whole.
+
+    The accountants use of a Laplace measurement only that its privacy loss lies in [−ε, ε]
+    (``docs/proofs/discrete_laplace.md``), and so does that of such a run.
+    """
+    return Events.of_measurements(MeasurementEvent(Noise.LAPLACE, 1.0, epsilon, epsilon))
+
+
 @dataclass(frozen=True, eq=False)
 class Mwem:
     """The distribution MWEM ends with; it answers any query over its schema."""
@@ -204,6 +217,8 @@ class Mwem:
         memory: int = MEMORY,
         name: str = "mwem",
         observer: Callable[[int, int], None] = lambda done, total: None,
+        ledger: str | Path | None = None,
+        note: str = "mwem",
     ) -> Mwem:
         """Run MWEM on the counts of a workload. The number of rows is public.
 
@@ -216,11 +231,22 @@ class Mwem:
             memory: the most bytes that the universe may take.
             name: what comparisons call the result.
             observer: told how many rounds are done, and of how many.
+            ledger: a budget ledger that the run is charged to before its first draw.
+            note: what the ledger says of it.
         """
         settings = settings or Settings()
         require_memory(workload.schema, memory)
         rates = Rates.of(epsilon, answers.rows, settings)
         private = PrivatePart(answers, rates)
+        book, entry = None if ledger is None else Ledger(ledger), uuid4().hex
+        if book is not None:
+            book.reserve(
+                entry,
+                pure_events(rates.epsilon),
+                neighbours=Neighbours.REPLACE_ONE,
+                private=source.private,
+                note=note,
+            )
         queries = OnUniverse(workload)
         state = Weights.uniform(workload)
         total = np.zeros_like(state.distribution)
@@ -235,6 +261,8 @@ class Mwem:
                 others = allowed[which[allowed] != which[query]]
                 allowed = others if len(others) else every
             observer(number + 1, settings.rounds)
+        if book is not None:
+            book.spend(entry)
         distribution = state.distribution if settings.output == "last" else total / total.sum()
         cost = Cost(
             rates.epsilon,

@@ -85,6 +85,7 @@ class DaskEngine:
         self._client: Client = None
         self._run = uuid.uuid4().hex
         self._held = ExitStack()
+        self._here = LocalEngine()
 
     def __enter__(self) -> Self:
         if self._scheduler is not None:
@@ -145,8 +146,10 @@ class DaskEngine:
         out_of_domain: OutOfDomain,
         keep: Schema | None = None,
     ) -> Counted:
-        if not isinstance(table, ParquetTable):  # one stream of rows cannot be cut into parts
-            return LocalEngine().count(table, workload, out_of_domain)
+        if not isinstance(table, ParquetTable):
+            # One stream of rows cannot be cut into parts, and rows that are weighed must not be:
+            # those of one person may lie in several parts.
+            return self._here.count(table, workload, out_of_domain, keep)
         with needed(self._client):
             counted = self._count_parts(table, workload, out_of_domain)
         # A folder without row groups has no parts to count.
@@ -179,6 +182,8 @@ class DaskEngine:
     def tabulate(
         self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
     ) -> npt.NDArray[np.int64]:
+        if not isinstance(table, ParquetTable):
+            return self._here.tabulate(table, schema, marginals, out_of_domain)
         # Cells are counted where the rows are, as the conjunctions that they are.
         return self.count(table, marginals.queries(schema), out_of_domain).counts
 

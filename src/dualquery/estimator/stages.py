@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.checks import choice
-from dualquery.base.errors import ParameterError
+from dualquery.base.errors import NoRowsError, ParameterError
 from dualquery.domain.free import Free
 from dualquery.domain.schema import Schema
 from dualquery.engines.engine import Engine
@@ -36,7 +36,6 @@ from dualquery.model.totals import Total, read_totals
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement, weak_promises
-from dualquery.privacy.unit import Persons
 from dualquery.release.certificate import certify
 from dualquery.release.parameters import RunParameters
 from dualquery.release.refitting import refitted
@@ -140,7 +139,7 @@ def prepare(
     schema.require_reviewed()
     patterns = _public_patterns(schema, tuning)
     source = open_table(table)
-    source = _weighed(source, mechanism, tuning)
+    source = _weighed(source, mechanism)
     bound = source.bind(schema)
     workload = tuning.workload(bound, asked)
     untouched = Actions.plain(workload).untouched
@@ -183,18 +182,18 @@ def count(
         actions = with_probes(asked, weights=job.weights)
     # One-way tables are measured first, and in sub-bins where they can be.
     keep = None if shape is None else job.schema.fine if job.fine else job.schema
-    counted = engine.count(job.source, actions.queries, treatment, keep)
+    counted = _counted(job, engine, actions.queries, treatment, mechanism, keep)
     plan = tuning.plan(mechanism.budget(counted.rows), job.schema, len(asked), shape)
     if job.player is Player.MODEL and plan.tables is None and not probed:
         # That tables are too noisy showed only with the number of rows. The probes of a game of
         # draws are counted in a second pass.
         actions = with_probes(asked, weights=job.weights)
-        counted = engine.count(job.source, actions.queries, treatment)
+        counted = _counted(job, engine, actions.queries, treatment, mechanism)
     for line in weak_promises(
         mechanism.epsilon, mechanism.delta, plan.budget.size, mechanism.accountant
     ):
         notice(line)
-    if isinstance(job.source, Weighed):
+    if isinstance(job.source, Weighed) and counted.rows:
         for line in job.source.notices():
             notice(f"NOT PRIVATE, for your eyes only: {line}")
     if job.start is not None and plan.tables is None:
@@ -243,6 +242,8 @@ def play(
             # One-way tables may be about sub-bins; the groups say which codes they partition.
             same = np.array_equal(marginals.groups.code_start, job.schema.code_start)
             schema = job.schema if same else job.schema.fine
+            if not ready.counted.rows:  # nobody is there, which nobody may see
+                return np.zeros(marginals.cells, dtype=np.int64)
             return engine.tabulate(job.source, schema, marginals, treatment)
 
         _, transcript = play_tables(
@@ -324,6 +325,26 @@ def finish(
     return made
 
 
+def _counted(
+    job: Prepared,
+    engine: Engine,
+    queries: Workload,
+    treatment: OutOfDomain,
+    mechanism: Mechanism,
+    keep: Schema | None = None,
+) -> Counted:
+    """The private counts; of a table without rows, zeros if the number of rows is private.
+
+    Were an empty table refused, whether there is a release would tell no rows from one row.
+    """
+    try:
+        return engine.count(job.source, queries, treatment, keep)
+    except NoRowsError:
+        if mechanism.protected.size_is_public:
+            raise
+        return Counted(np.zeros(len(queries), dtype=np.int64), 0)
+
+
 def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
     """The patterns of a schema, if its curator says that the table's header is public.
 
@@ -339,17 +360,15 @@ def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
     return schema.patterns
 
 
-def _weighed(table: Table, mechanism: Mechanism, tuning: Tuning) -> Table:
+def _weighed(table: Table, mechanism: Mechanism) -> Table:
     """The table as its rows are counted; refuses what cannot be counted so."""
     persons, weight = mechanism.persons, mechanism.weights
     if persons is not None:
-        _check_persons(table, persons, mechanism, tuning)
+        _check_persons(table, mechanism)
     elif weight is None:
         _check_size(table, mechanism)
     if weight is None:
         return table if persons is None else ByPerson(table, persons)
-    if tuning.engine != "local":
-        raise ParameterError(f"weight = {weight.column!r} needs engine local")
     if hasattr(table, "declared_rows"):
         raise ParameterError(
             f"weight = {weight.column!r} needs one row per record; pairs of a record and an item "
@@ -358,13 +377,8 @@ def _weighed(table: Table, mechanism: Mechanism, tuning: Tuning) -> Table:
     return ByWeight(table, weight, persons)
 
 
-def _check_persons(table: Table, persons: Persons, mechanism: Mechanism, tuning: Tuning) -> None:
+def _check_persons(table: Table, mechanism: Mechanism) -> None:
     """Refuse a table whose rows cannot be counted by persons."""
-    if tuning.engine != "local":
-        raise ParameterError(
-            f"unit = {persons.column!r} needs engine local: the rows of one person may lie in "
-            "several parts of a cluster"
-        )
     if getattr(table, "declared_rows", None) is not None:
         raise ParameterError(
             "records declares rows that belong to no person: leave it out, or leave out unit"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import TableError
+from dualquery.base.errors import NoRowsError
 from dualquery.base.threads import over_ranges
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
@@ -70,7 +70,7 @@ class EncodedRows:
                 found.append(block.codes(attribute).astype(_kind(int(schema.sizes[attribute]))))
             rows += block.rows
         if not rows:
-            raise TableError("the table has no rows")
+            raise NoRowsError
         return cls(rows, {a: np.concatenate(found) for a, found in parts.items()})
 
     @classmethod
@@ -105,7 +105,7 @@ class EncodedRows:
                 packer.add(block)
         packed = packer.finish()
         if not packed.rows:
-            raise TableError("the table has no rows")
+            raise NoRowsError
         return packed, kept.rows(packed.rows)
 
     def coarser(self, schema: Schema) -> EncodedRows:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dualquery.base.errors import TableError
+from dualquery.base.errors import NoRowsError, TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows import sparse
 from dualquery.rows.arrow import ArrowTable, joined
@@ -103,7 +103,10 @@ class LongTable:
                 f"{', '.join(self.table.header[:6])}"
             )
         names = [self.row] if column == self.row else [self.row, column]
-        pairs = joined(list(self.table.batches(names)))
+        batches = list(self.table.batches(names))
+        if not batches:
+            raise NoRowsError
+        pairs = joined(batches)
         # Codes run in the order of first appearance, as the numbers of rows do.
         row = _whole_column(pairs, self.row).dictionary_encode().indices.to_numpy()
         coded = _whole_column(pairs, column).dictionary_encode()

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import TableError
+from dualquery.base.errors import NoRowsError
 from dualquery.base.threads import over_ranges
 from dualquery.domain.schema import Schema
 from dualquery.rows import table as tables
@@ -64,7 +64,7 @@ class PackedRows:
             packer.add(block)
         packed = packer.finish()
         if not packed.rows:
-            raise TableError("the table has no rows")
+            raise NoRowsError
         return packed
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dualquery.base.errors import TableError
+from dualquery.base.errors import NoRowsError, TableError
 from dualquery.privacy.unit import Persons, Weigh
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.long import LongTable
@@ -60,7 +60,7 @@ def persons_of_rows(table: Table, column: str) -> pa.Array:
         )
     found = [batch.column(0) for batch in table.batches([column])]
     if not found:
-        raise TableError("the table has no rows")
+        raise NoRowsError
     whole = pa.chunked_array(found).combine_chunks()
     if whole.null_count:
         raise TableError(f"unit = {column!r}: a cell is missing; every row needs its person")

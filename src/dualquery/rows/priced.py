@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dualquery.base.errors import SchemaError, TableError
+from dualquery.base.errors import NoRowsError, SchemaError, TableError
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Attribute
@@ -31,7 +31,7 @@ from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.schema_plan import SchemaPlan, plan_schema
 from dualquery.privacy.sources import RandomSource, source_for
 from dualquery.privacy.statement import NOT_PRIVATE
-from dualquery.privacy.unit import Unit, declared_persons
+from dualquery.privacy.unit import Persons, Unit, declared_persons
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.encoding import OutOfDomain, judge_column, plain_column
 from dualquery.rows.opening import open_table
@@ -163,8 +163,7 @@ def draft_with_price(
     _check_header(declaration, table.header)
     weights = None
     if persons is not None:
-        strata = weigh_rows(persons_of_rows(table, persons.column), persons)
-        weights = np.array([0, *strata.weights], dtype=np.int64)[strata.of_row]
+        weights = _weights(table, persons)
     random = source_for(seed)
     book = None if ledger is None else Ledger(ledger)
     entry = uuid4().hex
@@ -183,6 +182,15 @@ def draft_with_price(
     if book is not None:
         book.spend(entry)
     return made
+
+
+def _weights(table: ArrowTable, persons: Persons) -> Int64:
+    """The parts of every row."""
+    try:
+        strata = weigh_rows(persons_of_rows(table, persons.column), persons)
+    except NoRowsError:  # how many rows there are may be private
+        return np.zeros(0, dtype=np.int64)
+    return np.array([0, *strata.weights], dtype=np.int64)[strata.of_row]
 
 
 def _declaration(declared: Declaration | Document | str | Path) -> Declaration:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dualquery.base.errors import TableError
+from dualquery.base.errors import NoRowsError, TableError
 from dualquery.privacy.unit import Persons, Weight
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.persons import ByPerson
@@ -80,7 +80,7 @@ def weights_of_rows(table: Table, column: str) -> Floats:
         )
     found = [_numbers(batch.column(0), column) for batch in table.batches([column])]
     if not found:
-        raise TableError("the table has no rows")
+        raise NoRowsError
     return np.concatenate(found)
 
 

@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "ledger-keeps-the-largest-mu",
         _LEDGER,
-        "Charge(self.mu_squared + other.mu_squared, self.pure + other.pure)",
-        "Charge(max(self.mu_squared, other.mu_squared), self.pure + other.pure)",
+        "Charge(self.mu_squared + other.mu_squared, self.pure + other.pure, slack)",
+        "Charge(max(self.mu_squared, other.mu_squared), self.pure + other.pure, slack)",
         (f"{_TESTS}::test_releases_compose_by_mu_squared",),
         "Costs of releases of one table add up; only the most expensive one would count.",
     ),

@@ -243,8 +243,8 @@ MUTANTS = (
     Mutant(
         "noise-infinite-pure-cost-stored-as-nothing",
         "src/dualquery/privacy/ledger.py",
-        "return cls(events.mu_squared, math.inf)",
-        "return cls(events.mu_squared, 0.0)",
+        "return cls(events.mu_squared, math.inf, slack)",
+        "return cls(events.mu_squared, 0.0, slack)",
         ("tests/privacy/test_measurements.py::test_measurements_are_charged_to_a_ledger",),
         "The ledger takes the smaller total, so Gaussian noise would cost nothing.",
     ),
