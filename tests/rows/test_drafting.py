@@ -173,3 +173,18 @@ def test_readable_edges_of_times() -> None:
     edges, _ = readable_edges(Type.TIME, seconds, 10)
     assert edges[0] == 0
     assert edges[-1] == 86_400
+
+
+@pytest.mark.parametrize("name", ["weight", "pweight", "final_wt", "WGT", "person weight", "wt1"])
+def test_weights_are_asked_about(name: str) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {name: np.round(random.lognormal(0.0, 0.5, 200), 3), "sex": ["f", "m"] * 100}
+    )
+    told = draft(frame).review[name]
+    assert told.startswith("a survey weight? Then leave it out, and release with --weight")
+    for other in (
+        frame.rename(columns={name: "weighted_mean"}),
+        frame.assign(**{name: -frame[name]}),
+    ):
+        assert "survey weight" not in str(draft(other).review)

@@ -56,6 +56,10 @@ _ID_NAME = re.compile(
     r"(^|[_\W])(id|key|uuid|guid|nr|ssn|iban|e?mail|phone|tel|url|name)($|[_\W\d])|[a-z]I[dD]$",
     re.IGNORECASE,
 )
+_WEIGHT_NAME = re.compile(
+    r"(^|[_\W])(p|f|hh|survey|sampl(e|ing)|final|person)?_?(weights?|wgt|wt)($|[_\W\d])",
+    re.IGNORECASE,
+)
 _COMMA = re.compile(r"[+-]?[\d.]*\d,\d+\Z")
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
 
@@ -334,7 +338,17 @@ def _attribute(profile: Profile, bins: int) -> tuple[Attribute, str]:
         attribute = attribute.missing_as(*profile.words)
         said = ", ".join(repr(word) for word in profile.words)
         note = "; ".join(filter(None, [note, f"these cells count as missing ones: {said}"]))
+    if _may_weigh(profile):
+        said = f"a survey weight? Then leave it out, and release with --weight {profile.name}"
+        note = "; ".join(filter(None, [said, note]))
     return attribute, note
+
+
+def _may_weigh(profile: Profile) -> bool:
+    """Whether a column may say how much each row counts: by its name, and never below zero."""
+    if profile.kind not in (Type.WHOLE, Type.DECIMAL) or not _WEIGHT_NAME.search(profile.name):
+        return False
+    return bool((profile.numbers >= 0.0).all())
 
 
 def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
