@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dualquery.privacy.accountants import epsilon_by_accountant
     from dualquery.privacy.accountants.protocol import Accountant, NotCoveredError
     from dualquery.privacy.events import Events, MeasurementEvent
-    from dualquery.privacy.ledger import BudgetExceededError, LedgerError
+    from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
     from dualquery.privacy.statement import PrivacyStatement
     from dualquery.release.asking.figure import Figure
     from dualquery.release.certificate import Certificate
@@ -91,7 +91,7 @@ _HOMES = {
     "dualquery.privacy.accountants": ("epsilon_by_accountant",),
     "dualquery.privacy.accountants.protocol": ("Accountant", "NotCoveredError"),
     "dualquery.privacy.events": ("Events", "MeasurementEvent"),
-    "dualquery.privacy.ledger": ("BudgetExceededError", "LedgerError"),
+    "dualquery.privacy.ledger": ("BudgetExceededError", "Ledger", "LedgerError"),
     "dualquery.privacy.statement": ("PrivacyStatement",),
     "dualquery.release.asking.figure": ("Figure",),
     "dualquery.release.certificate": ("Certificate",),
@@ -134,6 +134,7 @@ __all__ = [
     "Evaluation",
     "Events",
     "Figure",
+    "Ledger",
     "LedgerError",
     "Literal",
     "MeasurementEvent",

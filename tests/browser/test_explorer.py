@@ -18,6 +18,8 @@ from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
 from dualquery.release.components import RecordComponents
+from dualquery.release.page.files import PURE, joined
+from dualquery.release.page.numbers import decimals, percent
 from dualquery.release.page.payload import describe, payload
 from dualquery.release.page.render import render_page
 from dualquery.workloads.actions import Actions
@@ -97,14 +99,14 @@ def test_the_model_in_the_page_answers_like_python(open_page, schema, shape, mod
         const model = new dualquery.Model(payload);
         return arguments[0].map((query, i) => [model.answer(query),
           dualquery.formatQuery(query, model.attributes),
-          model.distribution(i % model.attributes.length, query)]);""",
+          dualquery.crossTable(model, [i % model.attributes.length], query)]);""",
         [asked(query) for query in wanted],
     )
-    for number, (query, (answer, text, shares)) in enumerate(zip(wanted, found, strict=True)):
-        if shares is not None:  # the chart beside the answer is the cross table of one column
+    for number, (query, (answer, text, shown)) in enumerate(zip(wanted, found, strict=True)):
+        if shown is not None:  # the chart beside the answer is the cross table of one column
             name = chosen.names[number % len(chosen)]
             table = release.cross_table(name, where=query, unknown="default")
-            np.testing.assert_allclose(shares, table.share, atol=1e-9)
+            np.testing.assert_allclose(shown["share"], table.share, atol=1e-9)
         assert answer == pytest.approx(release.answer(query, unknown="default"), abs=1e-12)
         if model:
             assert answer == pytest.approx(mixture_answer(release, query), abs=1e-12)
@@ -122,9 +124,8 @@ def test_codes_of_any_width_reach_the_page(browser) -> None:
     records[0], records[1] = chosen.sizes - 1, 0
     components = RecordComponents(chosen, records)
     browser.get("about:blank")
-    script = (resources.files("dualquery.release.page") / "assets" / "model.js").read_text("utf-8")
     found = browser.execute_script(
-        script
+        joined(*PURE)
         + """
         const model = new dualquery.Model(arguments[0]);
         return arguments[1].map((query) => model.answer(query));""",
@@ -163,9 +164,8 @@ def test_the_query_language_is_the_same_on_both_sides(browser) -> None:
 
     collect()
     browser.get("about:blank")
-    script = (resources.files("dualquery.release.page") / "assets" / "model.js").read_text("utf-8")
     found = browser.execute_script(
-        script
+        joined(*PURE)
         + """
         return arguments[0].map(([entries, queries]) => {
           const attributes = entries.map(dualquery.attributeOf);
@@ -237,9 +237,9 @@ def test_it_works_with_the_keyboard_alone(open_page, schema: Schema) -> None:
     assert shown_answer(browser) == pytest.approx(release.answer("smoker & age<35"), abs=1e-9)
     text = by_id(browser, "query").get_attribute("value")
     assert text == "smoker=1 & age<35"
-    assert float(by_id(browser, "answer-exact").text.split()[1].rstrip(",")) == pytest.approx(
-        release.answer(text), abs=1e-9
-    )
+    shown = by_id(browser, "answer").text
+    assert float(shown.removesuffix(" %")) == pytest.approx(100 * release.answer(text), abs=0.05)
+    assert len(shown) <= len("12.3 %")
 
     tab_to(lambda e: e.get_attribute("name") == "combine")
     press(browser, Keys.ARROW_DOWN)
@@ -273,7 +273,7 @@ def test_what_no_query_names_is_unknown(open_page, schema: Schema) -> None:
     press(browser, "grade", Keys.ARROW_DOWN, Keys.ENTER)
     browser.find_elements("css selector", ".condition input[type=checkbox]")[-1].click()
     assert by_id(browser, "answer").text == "unknown"
-    assert "no query of this release names grade" in by_id(browser, "answer-exact").text
+    assert "no query of this release names grade" in by_id(browser, "answer-count").text
     assert by_id(browser, "answer-interval").text == ""
     browser.find_elements("css selector", ".remove")[-1].click()
     assert by_id(browser, "answer").text == known
@@ -310,7 +310,7 @@ def test_ranges_negation_and_the_chart(open_page, schema: Schema) -> None:
     given_choice = release.answer("age not in [25,65) & grade=low") / release.answer(
         "age not in [25,65)"
     )
-    assert rows[0].find_elements("class name", "number")[0].text == f"{100 * given_choice:.2f} %"
+    assert rows[0].find_elements("class name", "number")[0].text == percent(given_choice)
     assert "no interval" in by_id(browser, "answer-interval").text
 
 
@@ -351,10 +351,9 @@ def test_the_interval_is_the_release_s_own(open_page, schema: Schema) -> None:
     answer, error = release.answer_with_error(text)
     assert error is not None
     shown = by_id(browser, "answer-interval").text
-    assert shown == (
-        f"95 % interval: {100 * max(0.0, answer - 1.96 * error):.2f} % to "
-        f"{100 * min(1.0, answer + 1.96 * error):.2f} %"
-    )
+    low, high = max(0.0, answer - 1.96 * error), min(1.0, answer + 1.96 * error)
+    places = decimals(answer, low, high)
+    assert shown == f"95 % interval: {100 * low:.{places}f} % to {100 * high:.{places}f} %"
 
 
 def test_no_interval_is_shown_unless_the_release_states_one(open_page, schema: Schema) -> None:

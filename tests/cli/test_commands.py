@@ -99,7 +99,21 @@ def test_asking_a_release(run, files, release) -> None:
     assert "errors are unknown" in run("summary", out, "age").err
 
 
-def test_asking_loads_no_kernels_and_no_solvers(run, files, release) -> None:
+def test_a_release_says_who_publishes_it(run, files, release) -> None:
+    said = ("--title", "A survey", "--publisher", "The office", "--date", "today")
+    assert release("--quiet", "--no-errors", *said, "--license", "CC BY 4.0").code == 0
+    made = dq.load(files / "out")
+    assert made.about.title == "A survey"
+    assert len(made.about.date) == len("2026-11-16")
+    page = (files / "out" / "report.html").read_text("utf-8")
+    assert "<h1>A survey</h1>" in page
+    assert "CC BY 4.0" in page
+    wrong = release("--quiet", "--overwrite", "--date", "soon")
+    assert wrong.code == 2
+    assert "date = 'soon'; expected a day such as" in wrong.err
+
+
+def test_asking_loads_only_what_an_answer_needs(run, files, release) -> None:
     """What makes the command quick; ε is computed again by whoever reads the whole release."""
     assert release("--quiet", "--no-errors").code == 0
     code = (
@@ -107,7 +121,9 @@ def test_asking_loads_no_kernels_and_no_solvers(run, files, release) -> None:
         f"sys.argv = ['dualquery', 'answer', {str(files / 'out')!r}, 'smoker | age>=50']\n"
         "try: main()\n"
         "except SystemExit as stop: assert not stop.code\n"
-        "heavy = {'numba', 'scipy', 'pandas', 'polars', 'matplotlib', 'narwhals'}\n"
+        "heavy = {'numba', 'scipy', 'pandas', 'polars', 'matplotlib', 'narwhals', 'pyarrow'}\n"
+        "heavy |= {f'dualquery.{name}' for name in ('release.published', 'release.frames', "
+        "'game.plan', 'privacy.accountants', 'model.arranging', 'cli.release', 'oracles')}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -166,8 +166,13 @@ def test_an_unfinished_run(schema: Schema, rows: pa.Table, tmp_path: Path) -> No
 
 
 def test_a_missing_ledger(schema: Schema, tmp_path: Path) -> None:
-    with pytest.raises(DualQueryError, match="no ledger at"):
+    """Python names a function, the command line a command, and neither the other's."""
+    with pytest.raises(DualQueryError, match="no ledger at") as caught:
         job().fit(object(), schema=schema, ledger=tmp_path / "ledger")
+    assert "dualquery.Ledger.create(" in str(caught.value)
+    assert "--" not in str(caught.value)
+    assert "dualquery ledger" in caught.value.on_the_command_line
+    dq.Ledger.create(tmp_path / "ledger", epsilon=1.0, delta=1e-6)
 
 
 def test_rows_that_are_no_number(fitted: dq.DualQuery) -> None:

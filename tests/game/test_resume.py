@@ -94,7 +94,7 @@ def test_resuming_with_other_temperatures_is_refused(
     with pytest.raises(Killed):
         JOB.release(rows, out, schema=schema, progress=killed_after(4))
     monkeypatch.setattr(plan, "_entry", lambda rounds: np.full(rounds, 0.5))
-    with pytest.raises(ReleaseError, match="another temperatures"):
+    with pytest.raises(ReleaseError, match="with other temperatures: "):
         JOB.release(rows, out, schema=schema, resume=True)
 
 
@@ -114,10 +114,10 @@ def test_resuming_something_else_is_refused(tmp_path, schema: Schema, rows: pa.T
         JOB.release(rows, out, schema=schema)
     for changed, table, reason in (
         (JOB, rows.slice(1), "another table size: the run began with 1000, now it is 999"),
-        (replace(JOB, rounds=5), rows, "another rounds"),
-        (replace(JOB, queries=301), rows, "another queries"),
+        (replace(JOB, rounds=5), rows, "another number of rounds: "),
+        (replace(JOB, queries=301), rows, "another number of queries: "),
         (replace(JOB, seed=5), rows, "another seed"),
-        (replace(JOB, k=2), rows, "another w(eights|orkload)"),
+        (replace(JOB, k=2), rows, "(other weights of queries|another workload): "),
     ):
         with pytest.raises(ReleaseError, match=reason):
             changed.release(table, out, schema=schema, resume=True)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,9 @@ import dualquery as dq
 from dualquery.base.errors import ParameterError, QueryError, ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.privacy.statement import NOT_PRIVATE
-from dualquery.release import directory, stamps
+from dualquery.release import directory, reading, stamps
 from dualquery.release.verifying import content_digest
+from tests.release.page.releases import made_release
 
 KINDS = {
     "records": {"player": "record", "refit": False},
@@ -51,7 +53,7 @@ def test_the_files(tmp_path, made: dq.Release) -> None:
         "workload.npz",
     ]
     content = json.loads((out / "release.json").read_text())
-    assert content["format"] == directory.FORMAT
+    assert content["format"] == reading.FORMAT
     assert content["package"]["version"] == dq.__version__
     assert content["privacy"]["stamp"] == NOT_PRIVATE
     assert content["parameters"]["rounds"] == len(made.transcript)
@@ -264,3 +266,13 @@ def test_a_refit_needs_no_table_and_is_the_same_again(tmp_path, recorded: dq.Rel
     for wrong in ({"components": 0}, {"steps": -1}):
         with pytest.raises(ParameterError, match="expected"):
             refitted(stored, **wrong)
+
+
+def test_about_is_kept_and_only_if_there_is_something(schema: Schema, tmp_path: Path) -> None:
+    plain = made_release(schema)
+    plain.save(tmp_path / "plain")
+    assert "about" not in json.loads((tmp_path / "plain" / "release.json").read_text("utf-8"))
+    plain.with_about({"title": "T"}).save(tmp_path / "told")
+    again = dq.load(tmp_path / "told")
+    assert again.about.title == "T"
+    assert again.with_about({"publisher": "P"}).about.title == "T"

@@ -16,7 +16,7 @@ import pytest
 import dualquery as dq
 from dualquery.base.errors import ReleaseError
 from dualquery.privacy.statement import NOT_PRIVATE
-from dualquery.release import directory
+from dualquery.release import directory, reading
 from dualquery.release.refitting import refitted
 
 DATA = Path(__file__).with_name("data")
@@ -104,7 +104,7 @@ def out(kept: Kept, tmp_path: Path) -> Path:
 
 def test_a_release_of_every_earlier_format_is_kept() -> None:
     formats = {one.format for one in KEPT}
-    assert formats | {directory.FORMAT} == set(directory.READABLE)
+    assert formats | {reading.FORMAT} == set(reading.READABLE)
     assert {one.name for one in KEPT} == {file.stem for file in DATA.glob("*.zip")}
     for one in KEPT:
         with zipfile.ZipFile(DATA / f"{one.name}.zip") as archive:
@@ -139,7 +139,7 @@ def test_it_can_be_written_again_in_the_current_format(kept: Kept, out: Path, tm
     release = dq.load(out)
     written = release.save(tmp_path / "again")
     content = json.loads((written / "release.json").read_text(encoding="utf-8"))
-    assert content["format"] == directory.FORMAT
+    assert content["format"] == reading.FORMAT
     again = dq.load(written)
     assert again.privacy == release.privacy
     np.testing.assert_array_equal(again.answers(), release.answers())
@@ -162,7 +162,7 @@ def test_a_stamped_file_in_an_old_private_release_is_refused(tmp_path: Path) -> 
     (out / "model.npz").write_bytes((seeded / "model.npz").read_bytes())
     path = out / "release.json"
     content = json.loads(path.read_text(encoding="utf-8"))
-    content["files"]["model.npz"] = directory._digest(out / "model.npz")
+    content["files"]["model.npz"] = directory.digest_of_file(out / "model.npz")
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ReleaseError, match="not of one release"):
         dq.load(out)

@@ -105,7 +105,7 @@ def test_fewer_rounds_than_were_drawn(out: Path) -> None:
 
 def replace_array(out: Path, file: str, content: bytes) -> None:
     (out / file).write_bytes(content)
-    digest = directory._digest(out / file)
+    digest = directory.digest_of_file(out / file)
     edit(out, lambda described: described["files"].update({file: digest}))
 
 

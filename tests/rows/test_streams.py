@@ -193,7 +193,7 @@ def test_the_number_of_records_that_occur_is_not_published() -> None:
     stated = set()
     for who, what in (([1, 1, 2], ["a", "b", "a"]), ([1, 1], ["a", "b"])):
         pairs = pa.table({"who": who, "what": what})
-        with pytest.raises(ParameterError, match=r"pairs do not show records.*--records N"):
+        with pytest.raises(ParameterError, match=r"pairs do not show records.*declared_rows=N"):
             job.fit(LongTable(pairs, "who", "what"), schema=schema)
         made = job.fit(LongTable(pairs, "who", "what", declared_rows=2), schema=schema)
         stated.add(made.privacy.rows)

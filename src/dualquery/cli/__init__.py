@@ -10,6 +10,7 @@ import errno
 import os
 import signal
 import sys
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -20,48 +21,41 @@ from dualquery.base.errors import DualQueryError
 _CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
 
 
-def application() -> typer.Typer:
-    """All commands. Their modules import the package's heavy parts only when they run."""
-    from dualquery.cli.answer import answer
-    from dualquery.cli.check import check
-    from dualquery.cli.compare import compare
-    from dualquery.cli.demo import demo
-    from dualquery.cli.evaluate import evaluate
-    from dualquery.cli.experiment import experiment
-    from dualquery.cli.ledger import ledger
-    from dualquery.cli.plan import plan
-    from dualquery.cli.privacy import privacy
-    from dualquery.cli.refit import refit
-    from dualquery.cli.release import release
-    from dualquery.cli.sample import sample
-    from dualquery.cli.schema import schema
-    from dualquery.cli.summary import summary
-    from dualquery.cli.table import table
+COMMANDS = (
+    "demo",
+    "schema",
+    "check",
+    "plan",
+    "release",
+    "refit",
+    "answer",
+    "table",
+    "summary",
+    "sample",
+    "evaluate",
+    "compare",
+    "privacy",
+    "ledger",
+    "experiment",
+)
+"""Every command, in the order of `--help`. Its function is that of the same name in its module."""
 
+
+def application(only: str = "") -> typer.Typer:
+    """The commands. Their modules import the package's heavy parts only when they run.
+
+    Args:
+        only: the command that will be called, if that is known. Typer works out the types of every
+            option that it is shown, and for all commands that takes longer than an answer.
+    """
     app = typer.Typer(
         name="dualquery",
         help="Private answers to millions of queries, and a synthetic table, from wide tables.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )
-    for command in (
-        demo,
-        schema,
-        check,
-        plan,
-        release,
-        refit,
-        answer,
-        table,
-        summary,
-        sample,
-        evaluate,
-        compare,
-        privacy,
-        ledger,
-        experiment,
-    ):
-        app.command()(command)
+    for name in (only,) if only in COMMANDS else COMMANDS:
+        app.command()(getattr(import_module(f"dualquery.cli.{name}"), name))
 
     @app.callback(invoke_without_command=True)
     def options(version: bool = typer.Option(False, "--version", help="Show the version.")) -> None:
@@ -91,7 +85,7 @@ def main() -> None:
     """
     before = _catch_signals()
     try:
-        code = application()(standalone_mode=False)
+        code = application(*sys.argv[1:2])(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DualQueryError as error:
         # An error with a note stopped a run that was under way: the request was not wrong.

@@ -11,8 +11,8 @@ from dualquery.cli import options
 
 if TYPE_CHECKING:
     from dualquery.base.stored import Json
+    from dualquery.release.answering import Asked
     from dualquery.release.asking.figure import Figure
-    from dualquery.release.published import Published
 
 
 def answer(
@@ -35,9 +35,9 @@ def answer(
     from dualquery.base.errors import QueryError
     from dualquery.domain.formulas import Formula, format_formula, parse_formula
     from dualquery.release.asking.questions import named
-    from dualquery.release.directory import read_published
+    from dualquery.release.reading import read_asked
 
-    release = read_published(directory, to_ask=True)
+    release = read_asked(directory)
     condition = None if given is None else parse_formula(given, release.schema)
     found: list[tuple[str, Formula, Figure]] = []
     wrong: list[tuple[str, QueryError]] = []
@@ -55,7 +55,7 @@ def answer(
     if as_json:
         told: Json = {
             "source": release.source,
-            "stamp": release.privacy.stamp,
+            "stamp": release.stamp,
             "unknown": names,
             "answers": [_plain(text, figure) for text, _, figure in found],
         }
@@ -87,7 +87,7 @@ def _plain(text: str, figure: Figure) -> Json:
     }
 
 
-def _notes(release: Published, figures: list[Figure], blind: list[str]) -> None:
+def _notes(release: Asked, figures: list[Figure], blind: list[str]) -> None:
     """What a reader must know about the answers, on stderr."""
     from dualquery.release.unknown import listed
 
@@ -103,5 +103,5 @@ def _notes(release: Published, figures: list[Figure], blind: list[str]) -> None:
             "the declared default gives",
             err=True,
         )
-    if release.privacy.stamp:
-        typer.echo(release.privacy.stamp, err=True)
+    if release.stamp:
+        typer.echo(release.stamp, err=True)

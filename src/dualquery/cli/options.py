@@ -12,6 +12,7 @@ PRIVACY = "Privacy"
 ASKED = "What is asked"
 READING = "Reading the table"
 PLAYING = "How it is played; what is left out is planned"
+ABOUT = "What the page says; left out, as [about] in the schema file says"
 RUNNING = "Running"
 """The groups in which `--help` lists options."""
 
@@ -267,6 +268,31 @@ Seed = Annotated[
     int | None,
     typer.Option(rich_help_panel=PRIVACY, help="Repeatable draws, for experiments: NOT PRIVATE."),
 ]
+Title = Annotated[str | None, typer.Option(rich_help_panel=ABOUT, help="The name of the release.")]
+Description = Annotated[
+    str | None, typer.Option(rich_help_panel=ABOUT, help="What the table is about.")
+]
+Publisher = Annotated[str | None, typer.Option(rich_help_panel=ABOUT, help="Who publishes it.")]
+Date = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=ABOUT, metavar="YYYY-MM-DD", help="The day of publication, or: today."
+    ),
+]
+Contact = Annotated[
+    str | None, typer.Option(rich_help_panel=ABOUT, help="Mail or web address for questions.")
+]
+Licence = Annotated[
+    str | None,
+    typer.Option("--licence", "--license", rich_help_panel=ABOUT, help="The terms of use."),
+]
+Citation = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=ABOUT, help="How to cite it. (default: made of the others)"),
+]
+Address = Annotated[
+    str | None, typer.Option("--url", rich_help_panel=ABOUT, help="Where it is published.")
+]
 Resume = Annotated[
     bool, typer.Option("--resume", rich_help_panel=RUNNING, help="Continue a run that was killed.")
 ]
@@ -276,6 +302,16 @@ Overwrite = Annotated[
         "--overwrite", rich_help_panel=RUNNING, help="Replace an existing release at --out."
     ),
 ]
+
+
+def about(**said: str | None) -> dict[str, str]:
+    """What the options say about a release; today is the day on which it is asked for."""
+    from datetime import date
+
+    given = {name: text for name, text in said.items() if text is not None}
+    if given.get("date") == "today":
+        given["date"] = date.today().isoformat()
+    return given
 
 
 def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> object:

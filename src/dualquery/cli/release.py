@@ -56,6 +56,14 @@ def release(
     note: options.Note = None,
     start: options.Start = None,
     known: options.Known = None,
+    title: options.Title = None,
+    description: options.Description = None,
+    publisher: options.Publisher = None,
+    date: options.Date = None,
+    contact: options.Contact = None,
+    licence: options.Licence = None,
+    citation: options.Citation = None,
+    url: options.Address = None,
     seed: options.Seed = None,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
@@ -81,6 +89,10 @@ def release(
         focus=() if focus is None else names(focus), out_of_domain=out_of_domain, engine=engine,
         scheduler=scheduler, public_header=public_header, start=start, known=known,
     )  # fmt: skip
+    said = options.about(
+        title=title, description=description, publisher=publisher, date=date, contact=contact,
+        licence=licence, citation=citation, url=url,
+    )  # fmt: skip
     if not resume:
         check_free(out, overwrite=overwrite)
     with Reporter(quiet) as progress:
@@ -92,6 +104,7 @@ def release(
             resume=resume,
             ledger=ledger,
             note=note,
+            about=said,
             overwrite=overwrite,
             progress=progress,
             notice=options.warn,

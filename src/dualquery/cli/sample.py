@@ -28,6 +28,14 @@ def sample(
             help="Draw every row independently of the others, instead of arranging them.",
         ),
     ] = False,
+    describe: Annotated[
+        bool,
+        typer.Option(
+            "--describe",
+            help="Also write descriptions for data portals (Frictionless, Croissant) and a "
+            "codebook.",
+        ),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -39,15 +47,29 @@ def sample(
 
     if out.exists() and not overwrite:
         raise ReleaseError(f"{str(out)!r} exists; choose another name or pass --overwrite")
+    if describe:
+        from dualquery.release.metadata import check_descriptions_free, unsaid
+
+        check_descriptions_free(out, overwrite=overwrite)
     release = read_release(directory)
     stamp = release.privacy.stamp
     made = release.sample(rows, where=where, seed=seed, independent=independent)
     write_table(made, out, release.file_notes)
+    written = release.write_description(out, overwrite=overwrite) if describe else {}
     if as_json:
         told = {"rows": rows, "file": str(out), "source": release.source, "stamp": stamp}
+        told |= {"descriptions": {kind: str(file) for kind, file in written.items()}}
         typer.echo(json.dumps({**told, "unknown": list(release.unknown)}))
         return
     typer.echo(f"{rows} rows from the {release.source} in {out}")
+    for file in written.values():
+        typer.echo(f"described in {file}")
+    if written and (missing := unsaid(release)):
+        typer.echo(
+            f"portals want to know {', '.join(missing)} too: say it with [about] in the schema "
+            "file, or with options of release",
+            err=True,
+        )
     if stamp:
         csv = ".csv" in out.suffixes
         typer.echo(f"{stamp} (a csv file cannot carry this stamp)" if csv else stamp, err=True)

@@ -25,10 +25,10 @@ def summary(
 ) -> None:
     """Means and quartiles of columns of numbers, with 95 % intervals."""
     from dualquery.cli.figures import Sheet, print_sheet
-    from dualquery.release.directory import read_published
+    from dualquery.release.reading import read_asked
 
-    release = read_published(directory, to_ask=True)
+    release = read_asked(directory)
     rows = release.description(*columns, where=where, by=by, unknown=unknown)
     sheet = Sheet(list(rows[0]), [list(row.values()) for row in rows], figures=3)
-    told = {"source": release.source, "stamp": release.privacy.stamp, "where": where}
+    told = {"source": release.source, "stamp": release.stamp, "where": where}
     print_sheet(sheet, options.Format.JSON if as_json else form, told, sys.stdout)

@@ -21,10 +21,10 @@ def table(
     """A cross table of columns: the share of every cell, with a 95 % interval."""
     from dualquery.cli.figures import Sheet, print_sheet
     from dualquery.release.asking.labels import labelled
-    from dualquery.release.directory import read_published
+    from dualquery.release.reading import read_asked
 
-    release = read_published(directory, to_ask=True)
+    release = read_asked(directory)
     found = labelled(release.cross_table(*columns, where=where, unknown=unknown), release.schema)
     sheet = Sheet(found.column_names, [list(row.values()) for row in found.to_pylist()], figures=3)
-    told = {"source": release.source, "stamp": release.privacy.stamp, "where": where}
+    told = {"source": release.source, "stamp": release.stamp, "where": where}
     print_sheet(sheet, options.Format.JSON if as_json else form, told, sys.stdout)

@@ -50,6 +50,9 @@ def write_document(content: Document, path: Path, header: Iterable[str] = ()) ->
     lines = [f"# {line}".rstrip() for line in header]
     if content.get("draft"):
         lines.append("draft = true  # remove this line when you have reviewed the schema")
+    if content.get("about"):
+        lines.extend(["", "[about]"])
+        lines.extend(f"{key} = {_literal(text)}" for key, text in content["about"].items())
     for name, entry in content.get("attributes", {}).items():
         lines.append("")
         lines.append(f"[attributes.{_key(name)}]")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import eq
 from pathlib import Path
@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import SchemaError
+from dualquery.base.errors import ParameterError, SchemaError
 from dualquery.base.html import html_table
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
+from dualquery.domain.about import NOTHING, About
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.dependences import Pairs, fixing_clauses, in_sequence, read_dependences
@@ -53,11 +54,14 @@ class Schema(Attributes):
             that is worked with.
         draft: whether the schema was made by reading the table and nobody has reviewed it yet.
             No release takes a draft.
+        about: who publishes what is made of the table. It says nothing about the columns, so
+            schemas that differ in it alone are the same.
     """
 
     patterns: tuple[str, ...] = ()
     rules: tuple[Document, ...] = ()
     draft: bool = False
+    about: About = field(default=NOTHING, compare=False)
 
     def __post_init__(self) -> None:
         if not self.attributes and not self.patterns:
@@ -172,7 +176,9 @@ class Schema(Attributes):
             raise SchemaError(
                 f"no column of the table matches binary_columns pattern {self.patterns[0]!r}"
             )
-        return Schema((*self.attributes, *matched), rules=self.rules, draft=self.draft)
+        return Schema(
+            (*self.attributes, *matched), rules=self.rules, draft=self.draft, about=self.about
+        )
 
     def absent(self, header: Iterable[str]) -> list[str]:
         """The declared columns that a table with this header does not have."""
@@ -226,12 +232,16 @@ class Schema(Attributes):
     @classmethod
     def from_dict(cls, content: Document) -> Schema:
         """Read the content of a schema file."""
-        unknown = set(content) - {"draft", "attributes", "binary_columns", "constraints"}
+        unknown = set(content) - {"draft", "about", "attributes", "binary_columns", "constraints"}
         if unknown:
             raise SchemaError(
                 f"unknown table [{min(unknown)}] in the schema; expected attributes, "
-                "binary_columns or constraints"
+                "binary_columns, constraints or about"
             )
+        try:
+            about = About.of(content.get("about"))
+        except ParameterError as error:
+            raise SchemaError(str(error)) from None
         draft = content.get("draft", False)
         if not isinstance(draft, bool):
             raise SchemaError(f"draft = {draft!r}; expected true or false")
@@ -248,14 +258,14 @@ class Schema(Attributes):
         rules = content.get("constraints", [])
         if not isinstance(rules, list) or not all(isinstance(rule, Mapping) for rule in rules):
             raise SchemaError("constraints: expected [[constraints]] tables")
-        schema = cls(tuple(attributes), patterns, tuple(dict(rule) for rule in rules), draft)
+        schema = cls(tuple(attributes), patterns, tuple(dict(rule) for rule in rules), draft, about)
         if not patterns:  # a rule about a column that is not known yet is checked with the table
             schema.constraints  # noqa: B018 - reading it refuses rules that contradict one another
             schema.orders, schema.dependences  # noqa: B018 - likewise
         return schema
 
     def to_dict(self) -> Json:
-        """The schema as plain data, the inverse of `from_dict`.
+        """The attributes and rules as plain data, as `from_dict` reads them.
 
         Plain 0/1 columns at the end of a wide table are listed by name alone.
         """
@@ -295,7 +305,8 @@ class Schema(Attributes):
 
     def save(self, path: str | Path, header: Iterable[str] = ()) -> None:
         """Write the schema as TOML, with `header` as comment lines at the top."""
-        write_document(self.to_dict(), Path(path), header)
+        about = {"about": self.about.to_dict()} if self.about.to_dict() else {}
+        write_document({**self.to_dict(), **about}, Path(path), header)
 
 
 def _is_plain(attribute: Attribute) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from dualquery.base.errors import ReleaseError
+from dualquery.domain.about import About
 from dualquery.domain.schema import Schema
 from dualquery.engines.engine import open_engine
 from dualquery.estimator import stages
@@ -148,6 +149,7 @@ class DualQuery(Estimator):
         resume: bool = False,
         ledger: str | Path | None = None,
         note: str | None = None,
+        about: About | Mapping[str, str] | None = None,
         like_input: bool = False,
         progress: Watch = None,
         notice: Notice = lambda line: None,
@@ -164,6 +166,8 @@ class DualQuery(Estimator):
             resume: continue the run found there.
             ledger: a budget ledger that the release is charged to before its first draw.
             note: what the ledger says of the release; left out, the path of the directory.
+            about: title, description, publisher, date, contact, licence, citation and url, as
+                far as they are known; the schema's `[about]` says the rest.
             like_input: NOT PRIVATE: samples carry the column types of the table, not those that
                 follow from the schema. No draw pays for that, and a type can depend on one cell.
             progress: True for a bar, False for none; left out, there is a bar in a notebook. Or a
@@ -176,12 +180,14 @@ class DualQuery(Estimator):
         if like_input:
             warnings.warn(LIKE_INPUT, stacklevel=2)
         declared = as_schema(schema)
+        said = declared.about.under(About.of(about))
         folder = None if directory is None else Path(directory)
         run = Run(folder, resume=resume, ledger=ledger, note=note)
         with telling(folder), ExitStack() as held, watched(progress) as told:
             made = self._made(table, declared, workload, run, told, notice, held)
             run.settle()
-        return self._keep(replace(made, style=FrameStyle.of(table, like_input=like_input)))
+        style = FrameStyle.of(table, like_input=like_input)
+        return self._keep(replace(made, style=style, about=said))
 
     def release(
         self,
@@ -193,6 +199,7 @@ class DualQuery(Estimator):
         resume: bool = False,
         ledger: str | Path | None = None,
         note: str | None = None,
+        about: About | Mapping[str, str] | None = None,
         overwrite: bool = False,
         progress: Watch = None,
         notice: Notice = lambda line: None,
@@ -210,11 +217,13 @@ class DualQuery(Estimator):
             resume: continue the run found in `OUT.partial`.
             ledger: as in `fit`.
             note: as in `fit`.
+            about: as in `fit`.
             overwrite: replace an earlier release.
             progress: as in `fit`.
             notice: as in `fit`.
         """
         declared = as_schema(schema)
+        said = declared.about.under(About.of(about))
         path = Path(out)
         partial = Path(f"{path}.partial")
         workload = listed(workload)
@@ -231,6 +240,7 @@ class DualQuery(Estimator):
                     )
             check_free(path, overwrite=overwrite)
             made = self._made(table, declared, workload, run, told, notice, held)
+            made = replace(made, about=said)
             told("writing the release", 0, 0)
             write_release(made, path, overwrite=overwrite, ready=run.journal.publish)
             run.settle()

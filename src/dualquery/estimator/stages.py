@@ -408,5 +408,7 @@ def _check_size(table: Table, mechanism: Mechanism) -> None:
     if table.declared_rows is None and mechanism.relation is Neighbours.REPLACE_ONE:
         raise ParameterError(
             "pairs do not show records without items, so the number of records that occur is not "
-            "public: declare it with --records N (declared_rows=N), or use add-remove neighbours"
+            "public",
+            python="declare it with declared_rows=N, or use add-remove neighbours",
+            command="declare it with --records N, or use add-remove neighbours",
         )

@@ -15,7 +15,7 @@ from dualquery.evaluation.figures import BASELINES, Evaluation
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, four_digits
 from dualquery.release.page.charts import Axes, legend
-from dualquery.release.page.render import asset
+from dualquery.release.page.files import joined
 
 NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION"
 WORST = 25
@@ -65,7 +65,7 @@ def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
     }
     return _PAGE.substitute(
         warning=NOT_FOR_PUBLICATION,
-        style=asset("page.css"),
+        style=joined("page.css", "media.css"),
         lead=f"{len(result.workload):,} queries, answers from the {escape(result.source)}, "
         f"ε = {four_digits(privacy.epsilon)} at δ = {rounded_up(privacy.delta)}, "
         f"{escape(str(privacy.neighbours))} neighbours.",

@@ -96,6 +96,23 @@ def refuse_unfinished(directory: Path) -> None:
         )
 
 
+_OTHERS = {
+    "weights": "other weights of queries",
+    "temperatures": "other temperatures",
+    "rounds": "another number of rounds",
+    "samples": "another number of draws per round",
+    "queries": "another number of queries",
+    "tables": "another plan of tables",
+    "known": "other known shares",
+    "version": "another version of dualquery",
+}
+
+
+def other(key: str) -> str:
+    """What a run must not be resumed with, in words: another schema, other weights."""
+    return _OTHERS.get(key, f"another {key.replace('_', ' ')}")
+
+
 class Journal:
     """Draws and moves of one run in a directory of its own.
 
@@ -160,7 +177,7 @@ class Journal:
         for key in sorted(set(begun) | set(run)):
             if begun.get(key) != run.get(key):
                 raise ReleaseError(
-                    f"cannot resume with another {key.replace('_', ' ')}: the run began with "
+                    f"cannot resume with {other(key)}: the run began with "
                     f"{_brief(begun.get(key))}, now it is {_brief(run.get(key))}"
                 )
         kept = content.get("counts")

@@ -217,8 +217,10 @@ class Ledger:
         self.path = Path(path)
         if not self.path.is_file():
             raise LedgerError(
-                f"no ledger at {self.path}; create one with "
-                f"`dualquery ledger {self.path} --create --epsilon E --delta D`"
+                f"no ledger at {self.path}",
+                python=f"create one with dualquery.Ledger.create({str(self.path)!r}, …)",
+                command="create one with "
+                f"`dualquery ledger {self.path} --create --epsilon E --delta D`",
             )
         with self._open() as connection:
             _read(connection, self.path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,44 +12,39 @@ from pathlib import Path
 
 import numpy as np
 
-from dualquery.base.errors import DualQueryError, ParameterError, ReleaseError
+from dualquery.base.errors import ParameterError, ReleaseError
 from dualquery.base.files import lock, sync_directory
 from dualquery.base.stored import Document, Json
+from dualquery.domain.about import About
 from dualquery.domain.schema import Schema
 from dualquery.game.moves import RecordMove
 from dualquery.game.transcript import Transcript
-from dualquery.model.mixture import Mixture
-from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.statement import PrivacyStatement
-from dualquery.release import older, stamps
+from dualquery.release import stamps
 from dualquery.release.arrays import write_arrays
 from dualquery.release.certificate import Certificate
 from dualquery.release.frames import records_table, write_table
 from dualquery.release.parameters import RunParameters
 from dualquery.release.published import Published
+from dualquery.release.reading import (
+    FORMAT,
+    check_stamps,
+    digest_of_file,
+    is_release,
+    opened,
+    read_actions,
+    read_model,
+    read_transcript,
+    refusing,
+)
 from dualquery.release.verifying import (
-    check_measurements,
     check_parameters,
     check_plan,
     check_records,
-    check_shapes,
     check_statement,
     content_digest,
-    read_arrays,
-    read_json,
 )
 from dualquery.version import __version__
-from dualquery.workloads.actions import Actions
-from dualquery.workloads.workload import Literals, Workload
-
-FORMAT = 2
-READABLE = (1, 2)
-"""The formats that `older` knows how to read, and the current one."""
-
-_FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "report.html")
-
-_ASKED = ("workload.npz", "transcript.npz", "model.npz")
-"""The files that figures come from."""
 
 _SCRATCH, _REPLACED = "scratch-", "replaced-"
 
@@ -63,7 +57,7 @@ SHOWN_CELLS = 1 << 25
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
     """Refuse an output directory that exists, before any work is done."""
-    if path.exists() and not (overwrite and _is_release(path)):
+    if path.exists() and not (overwrite and is_release(path)):
         if overwrite:
             raise ReleaseError(f"output directory {str(path)!r} exists; it is not a release")
         raise ReleaseError(
@@ -71,10 +65,6 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
             python="choose another name or say overwrite=True",
             command="choose another name or pass --overwrite",
         )
-
-
-def _is_release(path: Path) -> bool:
-    return (path / "release.json").is_file()
 
 
 def write_release(
@@ -105,7 +95,7 @@ def write_release(
     try:
         _write_files(release, scratch)
         _sync(scratch)
-        ready(_digest(scratch / "release.json"))
+        ready(digest_of_file(scratch / "release.json"))
         scratch.chmod(_usual_mode(scratch))
         if path.exists():  # the old release is deleted only after the new one is in its place
             path.rename(aside)
@@ -152,7 +142,7 @@ def sweep(path: Path) -> None:
             if held is None:
                 continue
             try:
-                if kind == _REPLACED and not path.exists() and _is_release(left):
+                if kind == _REPLACED and not path.exists() and is_release(left):
                     left.rename(path)
                 else:
                     shutil.rmtree(left, ignore_errors=True)
@@ -177,7 +167,7 @@ def _hold(folder: Path) -> int | None:
 
 def digest_of(path: Path) -> str | None:
     """The digest of a release: that of `release.json`, which lists the digests of all files."""
-    return _digest(path / "release.json") if _is_release(path) else None
+    return digest_of_file(path / "release.json") if is_release(path) else None
 
 
 def _write_files(release: Published, folder: Path) -> None:
@@ -243,7 +233,8 @@ def _description(release: Published, folder: Path) -> Json:
         "certificate": None if release.certificate is None else release.certificate.to_dict(),
         "rounds": notes,
         "schema": release.schema.to_dict(),
-        "files": {file.name: _digest(file) for file in sorted(folder.iterdir())},
+        **({"about": release.about.to_dict()} if release.about.to_dict() else {}),
+        "files": {file.name: digest_of_file(file) for file in sorted(folder.iterdir())},
     }
 
 
@@ -264,83 +255,34 @@ def oracle_summary(transcript: Transcript) -> Json:
     }
 
 
-def read_published(path: str | Path, *, to_ask: bool = False) -> Published:
-    """Read a release directory and check that its files are the ones that were written.
-
-    Args:
-        path: the directory.
-        to_ask: whether figures are all that is wanted. Then only the files that figures come from
-            are compared with their digests, and ε is not computed again: nobody sees it, and it
-            would take longer than the answer. Whoever reads the whole release checks the rest.
-    """
+def read_published(path: str | Path) -> Published:
+    """Read a release directory, check its files, and compute its ε again from what it released."""
     folder = Path(path)
-    if not _is_release(folder):
-        raise ReleaseError(f"{str(folder)!r} is not a release directory (it has no release.json)")
-    try:
-        content = read_json(folder / "release.json")
-        if content["format"] not in READABLE:
-            raise ReleaseError(
-                f"{str(folder)!r} has format {content['format']}; "
-                f"this version of dualquery reads formats up to {FORMAT}"
-            )
-        has_digest = content["format"] >= older.FIRST_WITH_DIGEST
-        if has_digest and content["digest"] != content_digest(content):
-            raise ReleaseError(f"{str(folder / 'release.json')!r} was changed")
-        for name, digest in content["files"].items():
-            if name not in _FILES:
-                raise ReleaseError(f"{str(folder)!r} lists {name!r}, which no release has")
-            if to_ask and name not in _ASKED:
-                continue
-            if not (folder / name).is_file() or _digest(folder / name) != digest:
-                raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
-        made = _assemble(folder, older.completed(content), to_ask=to_ask)
-        stamps.check_stamps(
-            folder,
-            [name for name in content["files"] if name in _ASKED or not to_ask],
-            made.privacy.stamp,
-            every_file=content["format"] >= older.FIRST_WITH_STAMPS,
-        )
+    with refusing(folder):
+        content = opened(folder)
+        made = _assemble(folder, content)
+        check_stamps(folder, content, content["files"], made.privacy.stamp)
         return made
-    except ReleaseError as error:
-        if str(folder) in str(error):
-            raise
-        raise ReleaseError(f"{str(folder)!r} contradicts itself: {error}") from None
-    except DualQueryError:
-        raise
-    except (
-        OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError
-    ) as error:  # fmt: skip
-        raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
 
 
-def _assemble(folder: Path, content: Document, *, to_ask: bool) -> Published:
+def _assemble(folder: Path, content: Document) -> Published:
     schema = Schema.from_dict(content["schema"])
-    stored = read_arrays(folder / "workload.npz")
-    literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
-    queries = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
-    actions = Actions(queries, int(stored["asked"]), stored["offsets"])
-    arrays = read_arrays(folder / "transcript.npz")
-    check_shapes(arrays, len(content["rounds"]), folder / "transcript.npz")
+    actions = read_actions(folder, schema)
     privacy = PrivacyStatement.from_dict(content["privacy"])
     try:
-        transcript = Transcript.from_arrays(arrays, content["rounds"])
-        check_measurements(transcript, schema)
+        transcript = read_transcript(folder, content, schema)
         parameters = RunParameters.from_dict(content["parameters"])
         check_plan(parameters.tables, transcript)
         check_parameters(privacy, content["privacy"]["stamp"], parameters, transcript)
-        if not to_ask:
-            check_statement(privacy, transcript)
+        check_statement(privacy, transcript)
+        about = About.of(content.get("about"))
     except ParameterError as error:  # it speaks of a value in the file, not of the reader's
         raise ReleaseError(str(error)) from None
-    if "records.parquet" in content["files"] and not to_ask:
+    if "records.parquet" in content["files"]:
         records = transcript.records
         most = SHOWN_RECORDS if records is None else len(records)
         check_records(folder / "records.parquet", most, schema)
-    model = errors = None
-    if "model.npz" in content["files"]:
-        stored = read_arrays(folder / "model.npz")
-        model = Mixture(schema, stored["weights"], stored["tables"])
-        errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
+    model, errors = read_model(folder, content, schema)
     certificate = content["certificate"]
     return Published(
         schema,
@@ -351,6 +293,7 @@ def _assemble(folder: Path, content: Document, *, to_ask: bool) -> Published:
         model,
         errors,
         None if certificate is None else Certificate.from_dict(certificate),
+        about=about,
     )
 
 
@@ -359,8 +302,3 @@ def _sync(folder: Path) -> None:
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
     sync_directory(folder)
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

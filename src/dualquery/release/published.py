@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Self, overload
@@ -12,40 +12,38 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.checks import refusal, whole
-from dualquery.base.errors import QueryError, ReleaseError
+from dualquery.base.errors import QueryError
 from dualquery.base.html import html_table
 from dualquery.base.stored import Json
+from dualquery.domain.about import NOTHING, About
 from dualquery.domain.diagrams import Diagram
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
-from dualquery.domain.sub_bins import SubBins
 from dualquery.game.transcript import Transcript
 from dualquery.model.arranging import targets_of
 from dualquery.model.corrections import Ratios, corrections
-from dualquery.model.grouping import estimated_total
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, four_digits
 from dualquery.release import stamps
-from dualquery.release.asking.askable import Askable, Question
+from dualquery.release.answering import Answering
+from dualquery.release.asking.askable import Question
 from dualquery.release.asking.labels import answer_table
-from dualquery.release.asking.questions import Questions, named
+from dualquery.release.asking.questions import named
 from dualquery.release.certificate import Certificate
-from dualquery.release.components import Components, MixtureComponents, RecordComponents
 from dualquery.release.frames import Frame, FrameStyle, decode
 from dualquery.release.parameters import RunParameters
 from dualquery.release.settling import settled_model, settled_records
 from dualquery.release.synthetic import rows_of_model, rows_of_records
 from dualquery.release.unknown import Unknown, listed
-from dualquery.release.within import Within
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.matching import mean_answers
 from dualquery.workloads.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class Published(Askable):
+class Published(Answering):
     """The published outcome of a run.
 
     Everything here was computed from the draws alone, so everything may be published. Answers and
@@ -61,6 +59,7 @@ class Published(Askable):
         errors: the standard errors of its answers, if they were estimated.
         certificate: what the accuracy theorem proves about the records of the game, if asked for.
         style: the kind of frame that `sample` returns.
+        about: who publishes it, and under which name and terms.
     """
 
     schema: Schema
@@ -72,29 +71,12 @@ class Published(Askable):
     errors: ErrorTable | None = None
     certificate: Certificate | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
+    about: About = NOTHING
 
     @cached_property
     def workload(self) -> Workload:
         """The queries that were asked."""
         return self.actions.workload
-
-    @property
-    def source(self) -> str:
-        """What answers and samples come from: `model` or `records`."""
-        return "records" if self.model is None else "model"
-
-    @property
-    def records(self) -> npt.NDArray[np.int32]:
-        """The records played, one row of codes per round."""
-        records = self.transcript.records
-        if records is None:
-            raise ReleaseError("this game was played by a model; it has no records")
-        return records
-
-    @cached_property
-    def unknown(self) -> tuple[str, ...]:
-        """The attributes that no query of the release names, so it knows nothing about them."""
-        return self.actions.untouched
 
     @property
     def file_notes(self) -> dict[str, str]:
@@ -103,20 +85,6 @@ class Published(Askable):
             **stamps.notes(self.privacy.stamp),
             **({"unknown": json.dumps(self.unknown)} if self.unknown else {}),
         }
-
-    @cached_property
-    def components(self) -> Components:
-        """The weighted components that answers come from."""
-        if self.model is not None:
-            return MixtureComponents(self.schema, self.model.weights, self.model.tables)
-        return RecordComponents(self.schema, self.records)
-
-    @cached_property
-    def questions(self) -> Questions:
-        """What a statistician's figures are computed from."""
-        return Questions(
-            self.schema, self.components, self.errors, self.times_drawn > 0, self.within
-        )
 
     def standard_errors(self, workload: Workload) -> npt.NDArray[np.float64] | None:
         """The standard error of each answer to a workload; None if the release knows none.
@@ -130,20 +98,6 @@ class Published(Askable):
         undrawn = self.times_drawn[workload.literals.attribute] == 0
         blind = np.logical_or.reduceat(undrawn[workload.terms >> 1], workload.start[:-1])
         return np.where(blind, np.nan, errors)
-
-    @cached_property
-    def times_drawn(self) -> npt.NDArray[np.int64]:
-        """Per attribute, how often a drawn query or a measured table named it."""
-        drawn = np.concatenate([one.draws.queries for one in self.transcript])
-        workload = self.actions.queries.take(np.asarray(drawn, dtype=np.int64))
-        named = [workload.literals.attribute[workload.terms >> 1]]
-        named += [one.marginals.attributes.reshape(-1) for one in self.transcript.measurements]
-        return np.bincount(np.concatenate(named), minlength=len(self.schema))
-
-    @property
-    def most_drawn(self) -> npt.NDArray[np.int64]:
-        """Attributes, those that drawn queries named most often first; ties as declared."""
-        return np.argsort(-self.times_drawn, kind="stable")
 
     @overload
     def answers(
@@ -190,54 +144,6 @@ class Published(Askable):
         if not frame:
             return found
         return self.style.plain(answer_table(asked, found, self.standard_errors(asked)))
-
-    def refuse_unknown(self, attributes: Collection[int]) -> None:
-        """Refuse a question on attributes that no query of the release names."""
-        names = [self.schema.names[a] for a in sorted(attributes) if not self.actions.named[a]]
-        if names:
-            raise QueryError(
-                f"unknown: no query of this release names {listed(names)}, so it knows nothing "
-                "about that",
-                python='to insist on what the declared default gives, say unknown="default"',
-                command="to insist on what the declared default gives, say --unknown default",
-            )
-
-    def within(self, name: str) -> Within:
-        """How the values of a numeric attribute are spread inside its bins."""
-        attribute = self.schema[name]
-        if not attribute.is_numeric:
-            raise QueryError(f"column {name!r} has no bins; expected a column with edges")
-        if name not in self._within:
-            self._within[name] = self._measured_within(name) or Within.unmeasured(attribute)
-        return self._within[name]
-
-    @cached_property
-    def _within(self) -> dict[str, Within]:
-        """What `within` has worked out so far."""
-        return {}
-
-    def _measured_within(self, name: str) -> Within | None:
-        """Shares of sub-bins from their noisy counts, if they were measured."""
-        schema, position = self.schema, self.schema.position(name)
-        if schema.fine is schema:
-            return None
-        for one in self.transcript.measurements:
-            marginals = one.marginals
-            if marginals.arity > 1 or not np.array_equal(
-                marginals.groups.code_start, schema.fine.code_start
-            ):
-                continue
-            chosen = np.flatnonzero(marginals.attributes[:, 0] == position)
-            if len(chosen):
-                first = int(marginals.start[chosen[0]])
-                found = SubBins.of(schema.attributes[position])
-                return Within.measured_as(
-                    found,
-                    one.counts[first : first + len(found)].astype(np.float64),
-                    float(np.sqrt(one.variance)),
-                    estimated_total(one),
-                )
-        return None
 
     def sample(
         self,
@@ -337,6 +243,19 @@ class Published(Askable):
     def with_model(self, model: Mixture, errors: ErrorTable | None) -> Self:
         """The same release with another model. This is post-processing, and costs no privacy."""
         return replace(self, model=model, errors=errors)
+
+    def with_about(self, about: About | Mapping[str, str]) -> Self:
+        """The same release with another title, publisher and so on, or with some of them."""
+        return replace(self, about=self.about.under(About.of(about)))
+
+    @property
+    def citation(self) -> str:
+        """How to cite the release."""
+        privacy = self.privacy
+        promise = f"differentially private with ε = {four_digits(privacy.epsilon)}"
+        if privacy.delta and privacy.accountant != "pure":
+            promise += f" and δ = {rounded_up(privacy.delta)}"
+        return self.about.cited(privacy.stamp or promise)
 
     def summary(self) -> Json:
         """The figures of the release, as plain data."""

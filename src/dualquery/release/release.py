@@ -22,6 +22,23 @@ class Release(Published):
         """Write the release directory. It appears as a whole, or not at all."""
         return write_release(self, Path(path), overwrite=overwrite)
 
+    def write_description(self, rows: str | Path, *, overwrite: bool = False) -> dict[str, Path]:
+        """Describe a file of sampled rows for data portals and readers.
+
+        Beside `rows.csv` stand then `rows.datapackage.json` (Frictionless: a Data Package with a
+        Table Schema), `rows.croissant.json` (Croissant 1.0) and `rows.codebook.html`.
+
+        Args:
+            rows: the file of rows: .csv, .csv.gz or .parquet.
+            overwrite: whether to replace earlier descriptions.
+
+        Returns:
+            The files, by `datapackage`, `croissant` and `codebook`.
+        """
+        from dualquery.release.metadata import write_descriptions
+
+        return write_descriptions(self, Path(rows), overwrite=overwrite)
+
 
 def load(path: str | Path) -> Release:
     """Read a release directory, and check that nobody changed it since it was written."""

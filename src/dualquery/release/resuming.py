@@ -69,8 +69,8 @@ def finish(out: Path, partial: Path, asked: Document, ledger: str | Path | None)
     for key, value in asked.items():
         if begun.get(key) != value:
             raise ReleaseError(
-                f"cannot resume with another {key}: the run that wrote {str(out)!r} began with "
-                f"{begun.get(key)!r}, now it is {value!r}"
+                f"cannot resume with {journal.other(key)}: the run that wrote {str(out)!r} began "
+                f"with {begun.get(key)!r}, now it is {value!r}"
             )
     release = read_release(out)
     if ledger is not None:

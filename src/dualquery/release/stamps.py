@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
-from dualquery.release.frames import note_key
 
 STAMP = "stamp"
 """The name of the note or array that holds the stamp."""
@@ -42,6 +41,8 @@ def stamp_of(file: Path) -> str:
     """The stamp that a file carries; empty if it carries none."""
     if file.suffix == ".parquet":
         from pyarrow import parquet
+
+        from dualquery.release.frames import note_key  # figures need no frames
 
         kept = parquet.read_schema(file).metadata or {}
         return str(kept.get(note_key(STAMP), b""), "utf-8")

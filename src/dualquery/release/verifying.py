@@ -13,18 +13,20 @@ import os
 import zipfile
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
-from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Round, Transcript
-from dualquery.privacy.statement import PrivacyStatement
-from dualquery.release.frames import WIDEST
-from dualquery.release.parameters import RunParameters
 from dualquery.workloads.marginals import Groups
+
+if TYPE_CHECKING:  # whoever only asks for figures does not wait for these
+    from dualquery.game.tables_steps import TablesPlan
+    from dualquery.privacy.statement import PrivacyStatement
+    from dualquery.release.parameters import RunParameters
 
 MOST_JSON = 1 << 28
 """The most bytes of `release.json`; a schema of a million codes needs a tenth of them."""
@@ -172,6 +174,8 @@ def check_plan(plan: TablesPlan | None, transcript: Transcript) -> None:
         if transcript.measurements:
             raise ReleaseError("it holds measured tables, but its parameters no plan of them")
         return
+    from dualquery.game.tables_steps import Kind
+
     drawn = [step.kind is Kind.DRAWS for step in plan.steps]
     if drawn != [one.measurement is None for one in transcript]:
         raise ReleaseError("its rounds are not those of the plan in its parameters")
@@ -189,6 +193,8 @@ def check_records(path: Path, rows: int, schema: Schema) -> None:
         schema: whose attributes are its columns.
     """
     from pyarrow import parquet
+
+    from dualquery.release.frames import WIDEST
 
     names = ["codes"] if len(schema) > WIDEST else list(schema.columns)
     with path.open("rb") as stream:
@@ -238,6 +244,8 @@ def check_parameters(
 
 def check_statement(stated: PrivacyStatement, transcript: Transcript) -> None:
     """Refuse a statement that does not follow from the draws of the transcript."""
+    from dualquery.privacy.statement import PrivacyStatement
+
     again = PrivacyStatement.of(
         transcript.events(stated.rows * stated.unit.parts, stated.unit),
         delta=stated.delta,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from dualquery.base.checks import as_float, refusal
 from dualquery.base.errors import QueryError, SchemaError
@@ -15,11 +14,11 @@ from dualquery.domain.formulas import AllOf, AnyOf, Formula, Not, parse_formula
 from dualquery.domain.query import Query
 from dualquery.domain.schema import Schema
 from dualquery.release.asking.figure import Figure
-from dualquery.release.asking.labels import labelled
 from dualquery.release.asking.questions import CrossTable, Questions, named
-from dualquery.release.asking.summaries import described, groups_of
-from dualquery.release.frames import Frame, FrameStyle
 from dualquery.release.unknown import Unknown
+
+if TYPE_CHECKING:  # an answer is a number: it does not wait for frames
+    from dualquery.release.frames import Frame, FrameStyle
 
 Question = str | Query | Not | AllOf | AnyOf
 """A question as text, or as `parse` and `parse_formula` read it."""
@@ -80,6 +79,8 @@ class Askable:
             A frame of the columns, and of `share`, `low` and `high`. About 95 of 100 true shares
             lie between `low` and `high`; both are missing where the error is unknown.
         """
+        from dualquery.release.asking.labels import labelled
+
         found = self.cross_table(*columns, where=where, unknown=unknown)
         return self.style.plain(labelled(found, self.schema))
 
@@ -171,6 +172,8 @@ class Askable:
             A frame with one row per figure: `column`, the column of `by` if there is one,
             `figure` (mean, q25, median, q75), `value`, `low` and `high`.
         """
+        import pyarrow as pa
+
         rows = self.description(*columns, where=where, by=by, unknown=unknown)
         return self.style.plain(pa.Table.from_pylist(rows))
 
@@ -182,6 +185,8 @@ class Askable:
         unknown: str = "refuse",
     ) -> list[Json]:
         """The same as plain rows."""
+        from dualquery.release.asking.summaries import described, groups_of
+
         places = self._columns(columns)
         condition = None if where is None else self._formula("where", where)
         groups: list[tuple[Json, Formula | None]] = [({}, condition)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,13 @@ from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
 from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
 from dualquery.release.asking.figure import WITHIN, Figure
-from dualquery.release.asking.inside import Numbers
 from dualquery.release.asking.probabilities import cells, share
 from dualquery.release.asking.spread import free_variances, standard_errors
 from dualquery.release.components import Components, shares
-from dualquery.release.within import Within
+
+if TYPE_CHECKING:  # shares of records need no numbers inside bins
+    from dualquery.release.asking.inside import Numbers
+    from dualquery.release.within import Within
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -299,7 +302,8 @@ class Questions:
         """In which atoms a formula holds; the attributes are all that it names."""
         found = np.zeros([int(self.schema.sizes[a]) for a in attributes], dtype=bool)
         for codes, rest in classes(formula, attributes, self.schema):
-            found[np.ix_(*[list(own) for own in codes])] = rest.rest is True
+            # A literal of a parity that holds for every value, or for none, may be left over.
+            found[np.ix_(*[list(own) for own in codes])] = Diagram.of(rest, self.schema).always
         return found
 
     def _padded(self, moves: Floats, column: int) -> Floats:
@@ -350,6 +354,8 @@ class Questions:
         return flat.reshape(answers.shape)
 
     def _numbers(self, column: int, use: str) -> Numbers:
+        from dualquery.release.asking.inside import Numbers
+
         attribute = self.schema.attributes[column]
         within = self.within(attribute.name) if attribute.is_numeric else None
         return Numbers.of(attribute, within, use)

@@ -3,70 +3,100 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
-import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
+from dualquery.release.page.numbers import half_interval, percent
 
 
-def percent(share: float) -> str:
-    """A share for people, with enough digits to tell a small one from zero."""
-    if share == 0.0 or share >= 0.1:
-        return f"{100 * share:.1f} %"
-    if share >= 0.001:
-        return f"{100 * share:.2f} %"
-    return "< 0.1 %"
+@dataclass(frozen=True)
+class Bar:
+    """A share with a label, and the ends of its interval where they are known."""
+
+    label: str
+    share: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def half(self) -> str:
+        """Half of the interval, in words."""
+        return half_interval(self.share, self.low, self.high)
 
 
-def bars(title: str, labels: Sequence[str], values: Sequence[float]) -> str:
-    """One bar per label, as a table, so that screen readers can read it and no script is needed."""
-    widest = max([*values, 1e-12])
+def bars(title: str, entries: Sequence[Bar]) -> str:
+    """One bar per entry, as a table, so that screen readers can read it and no script is needed."""
+    widest = max([1e-12, *(one.share for one in entries), *(one.high or 0.0 for one in entries)])
     rows = "".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
-        f'<td class="bar" aria-hidden="true"><i style="width:{100 * value / widest:.1f}%"></i></td>'
-        f'<td class="number">{percent(value)}</td></tr>'
-        for label, value in zip(labels, values, strict=True)
+        f'<tr><th scope="row">{escape(one.label)}</th>'
+        f'<td class="bar" aria-hidden="true"><span><i style="width:'
+        f'{100 * one.share / widest:.1f}%"></i>{_reach(one, widest)}</span></td>'
+        f'<td class="number">{percent(one.share, one.low, one.high)}</td>'
+        f'<td class="number muted">{one.half}</td></tr>'
+        for one in entries
     )
     return f'<table class="bars"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
 
 
-def heat(
-    row_name: str,
-    column_name: str,
-    row_labels: Sequence[str],
-    column_labels: Sequence[str],
-    values: Floats,
-) -> str:
+def _reach(one: Bar, widest: float) -> str:
+    """The interval as a line across the end of a bar."""
+    if one.low is None or one.high is None:
+        return ""
+    left, width = 100 * one.low / widest, 100 * (one.high - one.low) / widest
+    return f'<u style="left:{left:.1f}%;width:{width:.1f}%"></u>'
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table of shares: its label, what it weighs, and its cells."""
+
+    label: str
+    weight: str
+    cells: Sequence[Bar]
+
+
+def heat(row_name: str, column_name: str, columns: Sequence[str], lines: Sequence[Line]) -> str:
     """A table of shares; the larger a share, the darker its cell.
 
     Args:
         row_name: the attribute down the page.
         column_name: the attribute across it.
-        row_labels: its codes, in words.
-        column_labels: the codes of the other.
-        values: the shares, one row per row label.
+        columns: its codes, in words.
+        lines: one per code of the attribute down the page.
     """
-    strongest = max(float(values.max()), 1e-12)
-    head = "".join(f'<th scope="col">{escape(label)}</th>' for label in column_labels)
+    head = "".join(f'<th scope="col">{escape(label)}</th>' for label in columns)
     body = "".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
+        f'<tr><th scope="row">{escape(line.label)}</th><td class="weight">{line.weight}</td>'
         + "".join(
-            f'<td style="--heat:{100 * value / strongest:.0f}%">{percent(float(value))}</td>'
-            for value in line
+            f'<td style="--heat:{100 * one.share:.0f}%">'
+            f'{percent(one.share, one.low, one.high)}<small class="muted">{one.half}</small></td>'
+            for one in line.cells
         )
         + "</tr>"
-        for label, line in zip(row_labels, values, strict=True)
+        for line in lines
     )
-    title = f"{escape(row_name)} (rows) and {escape(column_name)} (columns)"
+    title = f"{escape(column_name)} (across) within each {escape(row_name)} (down)"
     return (
         '<div class="scroll" tabindex="0" role="group" aria-label="Table: '
-        f'{escape(row_name)} and {escape(column_name)}">'
-        f'<table class="heat"><caption>{title}</caption><thead><tr><td></td>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'{escape(column_name)} within each {escape(row_name)}">'
+        f'<table class="heat"><caption>{title}</caption><thead><tr><td></td>'
+        f'<th scope="col">of all</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
+
+
+def histogram(title: str, entries: Sequence[Bar]) -> str:
+    """Many bars side by side, whole and in order, with their intervals."""
+    tallest = max([1e-12, *(one.share for one in entries), *(one.high or 0.0 for one in entries)])
+    axes = Axes((0.0, float(len(entries))), (0.0, 100.0 * tallest))
+    for place, one in enumerate(entries):
+        axes.box(place + 0.08, place + 0.92, 0.0, 100.0 * one.share, "area")
+        if one.low is not None and one.high is not None:
+            axes.line([place + 0.5] * 2, [100.0 * one.low, 100.0 * one.high], "reach")
+    step = max(1, -(-len(entries) // 6))
+    named = {place + 0.5: entries[place].label for place in range(0, len(entries), step)}
+    told = f"Distribution of {title}, {len(entries)} values in order"
+    return f"<figure><h3>{escape(title)}</h3>{axes.svg(told, '', 'percent', named)}</figure>"
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 240, 70, 14, 12, 40
@@ -133,8 +163,17 @@ class Axes:
             f'height="{max(bottom - top, 0.0):.1f}" fill-opacity="{opacity:.2f}"/>'
         )
 
-    def svg(self, label: str, x_title: str, y_title: str) -> str:
-        """The whole drawing, with ticks; `label` says in words what the drawing shows."""
+    def svg(
+        self, label: str, x_title: str, y_title: str, named: Mapping[float, str] | None = None
+    ) -> str:
+        """The whole drawing, with ticks.
+
+        Args:
+            label: says in words what the drawing shows.
+            x_title: what goes to the right.
+            y_title: what goes up.
+            named: places to the right with a word each, instead of numbers.
+        """
         grid = []
         for tick in ticks(*self.vertical):
             y = self.y(tick)
@@ -142,10 +181,11 @@ class Axes:
                 f'<line class="grid" x1="{LEFT}" x2="{self.width - RIGHT}" y1="{y:.1f}" '
                 f'y2="{y:.1f}"/><text x="{LEFT - 8}" y="{y + 4:.1f}" class="end">{tick:.4g}</text>'
             )
-        for tick in ticks(*self.horizontal):
+        below = named or {tick: f"{tick:.4g}" for tick in ticks(*self.horizontal)}
+        for tick, words in below.items():
             grid.append(
                 f'<text x="{self.x(tick):.1f}" y="{self.height - BOTTOM + 16}" '
-                f'class="middle">{tick:.4g}</text>'
+                f'class="middle">{escape(words)}</text>'
             )
         middle = (LEFT + self.width - RIGHT) / 2
         return (

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
 from dualquery.model.standard_errors import LEVELS
 from dualquery.release.components import Components
+from dualquery.release.page.first import first_question
 from dualquery.release.published import Published
 
 MOST_BYTES = 4_400_000
@@ -34,22 +35,10 @@ def payload(release: Published, components: Components) -> Json:
         "data": _text(components.packed(covered)),
         "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
         "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
-        "examples": _examples([attributes[a] for a in covered], drawn),
+        "first": first_question(release, components, covered),
         "rows": release.privacy.rows if names_rows else None,
         "uncertainty": _uncertainty(release),
     }
-
-
-def _examples(attributes: list[Attribute], drawn: npt.NDArray[np.int64]) -> list[int]:
-    """What the explorer opens with: the attribute of a condition, and one to show beside it.
-
-    They are the first attributes, as people expect, unless no draw named them.
-    """
-    order = [int(i) for i in np.argsort(-drawn, kind="stable")]
-    first = 0 if drawn[0] else order[0]
-    telling = [i for i, a in enumerate(attributes) if a.size > 2 and i != first and drawn[i]]
-    others = telling or [i for i in order if i != first] or [first]
-    return [first, others[0]]
 
 
 def _uncertainty(release: Published) -> Json | None:
@@ -119,7 +108,7 @@ def value_texts(attribute: Attribute) -> list[str]:
 def code_labels(attribute: Attribute) -> list[str]:
     """The label of each code, for people."""
     if attribute.is_numeric:
-        edges = edge_texts(attribute)
+        edges = [grouped(edge) for edge in edge_texts(attribute)]
         last = len(edges) - 2
         labels = [  # on one line: the spaces do not break
             f"{edges[i]}\u00a0to\u00a0{'' if i == last else '<'}{edges[i + 1]}"
@@ -128,6 +117,15 @@ def code_labels(attribute: Attribute) -> list[str]:
     else:
         labels = value_texts(attribute)
     return [*labels, "missing"] if attribute.missing else labels
+
+
+_LONG = re.compile(r"(-?)(\d{5,})(\.\d+)?")
+
+
+def grouped(text: str) -> str:
+    """A long number with commas; years, dates and short numbers as they are."""
+    found = _LONG.fullmatch(text)
+    return text if found is None else f"{found[1]}{int(found[2]):,}{found[3] or ''}"
 
 
 def script_json(content: object) -> str:

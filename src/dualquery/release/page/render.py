@@ -2,72 +2,80 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from functools import cache
 from html import escape
-from importlib import resources
 from string import Template
 
-from dualquery.domain.attributes import Attribute
-from dualquery.domain.schema import Schema
+import numpy as np
+
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import four_digits
+from dualquery.release.page.about import byline, citing
+from dualquery.release.page.columns import columns_section
 from dualquery.release.page.course import course
 from dualquery.release.page.distributions import distributions
+from dualquery.release.page.files import (
+    STYLES,
+    asset,
+    joined,
+    script_elements,
+    script_hashes,
+)
+from dualquery.release.page.numbers import half_interval
 from dualquery.release.page.payload import payload, script_json
-from dualquery.release.page.words import parameter_table, privacy_section
+from dualquery.release.page.words import accountants_section, parameter_table, privacy_section
 from dualquery.release.published import Published
 from dualquery.version import __version__
 
-MOST_ATTRIBUTES = 60
-"""The most attributes that are listed one by one; of a wider table the explorer finds the rest."""
-
 TITLES = {
     "ask": "Ask",
-    "privacy": "Privacy",
-    "data": "The data",
     "distributions": "Distributions",
-    "course": "Course of the game",
-    "parameters": "Parameters",
+    "columns": "Columns",
+    "privacy": "Privacy",
+    "cite": "Cite",
+    "specialists": "For specialists",
 }
+
+HEADINGS = {
+    "distributions": "Distributions of the synthetic data",
+    "columns": "What each column can hold",
+    "privacy": "How private it is",
+    "cite": "How to cite it",
+    "specialists": "For specialists",
+}
+
+TYPICAL = 0.1
+"""The share whose interval is shown at the top."""
 
 
 def render_page(release: Published) -> str:
     """The page as text. It uses no network, runs only its own scripts, and escapes every name."""
     components = release.components
     sections = {
+        "distributions": distributions(release, components),
+        "columns": columns_section(release.schema, release.privacy.public_header),
         "privacy": privacy_section(
             release.privacy,
             sum(len(one.marginals) for one in release.transcript.measurements),
         ),
-        "data": _schema_section(release.schema, release.privacy.public_header),
-        "distributions": distributions(release, components),
-        "course": course(release.transcript),
-        "parameters": parameter_table(release.parameters.to_dict()),
-    }
-    headings = {
-        "privacy": "How private it is",
-        "data": "What the data is",
-        "distributions": "Distributions of the synthetic data",
-        "course": "The course of the game",
-        "parameters": "Parameters",
+        "cite": citing(release),
+        "specialists": _specialists(release),
     }
     stamp = release.privacy.stamp
     return Template(asset("page.html")).substitute(
-        style=asset("page.css"),
-        script_hashes=script_hashes("model.js", "explorer.js"),
-        model_script=asset("model.js"),
-        explorer_script=asset("explorer.js"),
+        title=escape(release.about.heading),
+        style=joined(*STYLES),
+        script_hashes=script_hashes(),
+        scripts=script_elements(),
         payload=script_json(payload(release, components)),
         stamp_meta=f'<meta name="dualquery-stamp" content="{escape(stamp)}">' if stamp else "",
         stamp=f'<p class="stamp">{escape(stamp)}</p>' if stamp else "",
+        about=byline(release.about),
         lead=_lead(release),
         figures=_figures(release),
         navigation=_navigation(),
         sections="".join(
             f'<section id="{name}" aria-labelledby="{name}-title">'
-            f'<h2 id="{name}-title">{headings[name]}</h2>{content}</section>'
+            f'<h2 id="{name}-title">{HEADINGS[name]}</h2>{content}</section>'
             for name, content in sections.items()
         ),
         footer=f"Written by dualquery {escape(__version__)}. This page is one file and loads "
@@ -89,14 +97,15 @@ def _lead(release: Published) -> str:
 def _figures(release: Published) -> str:
     privacy = release.privacy
     delta = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
-    entries = {
-        "privacy cost ε": four_digits(privacy.epsilon),
-        "δ": delta,
-        "neighbours": str(privacy.neighbours),
-        "attributes": f"{len(release.schema):,}",
-        "queries": f"{len(release.workload):,}",
-        "answers from": release.source,
-    }
+    entries = {"privacy cost ε": four_digits(privacy.epsilon), "δ": delta}
+    if privacy.unit.size_is_public:
+        entries["persons" if privacy.persons else "records"] = f"{privacy.rows:,}"
+    entries["attributes"] = f"{len(release.schema):,}"
+    typical = _typical(release)
+    if typical:
+        entries["a share of 10 % is known to"] = typical
+    else:
+        entries["queries"] = f"{len(release.workload):,}"
     if privacy.stamp:
         entries["privacy cost ε"] = "none: seeded"
     return "".join(
@@ -105,76 +114,27 @@ def _figures(release: Published) -> str:
     )
 
 
+def _typical(release: Published) -> str:
+    """How far the share of a typical two-way cell may be off; empty if that is unknown."""
+    if release.errors is None:
+        return ""
+    error = float(release.errors.at(np.array([2]), np.array([TYPICAL]))[0])
+    if not np.isfinite(error):
+        return ""
+    reach = 1.96 * error
+    return f"{half_interval(TYPICAL, TYPICAL - reach, TYPICAL + reach)} points"
+
+
 def _navigation() -> str:
     items = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in TITLES.items())
     return f"<ul>{items}</ul>"
 
 
-def _schema_section(schema: Schema, public_header: tuple[str, ...]) -> str:
-    intro = (
-        f"<p>{_declared(public_header)} "
-        "A range includes its lower end and excludes its upper end, except for the last range, "
-        "which includes both.</p>"
-    )
-    binary = [a for a in schema.attributes if a.is_binary]
-    others = [a for a in schema.attributes if not a.is_binary]
-    parts = [intro]
-    if others:
-        parts.append(_attribute_table(others[:MOST_ATTRIBUTES]))
-        parts.append(_left_out(len(others)))
-    if binary:
-        names = ", ".join(f"<code>{escape(a.name)}</code>" for a in binary[:MOST_ATTRIBUTES])
-        parts.append(f"<p>{len(binary):,} columns of 0/1: {names}</p>{_left_out(len(binary))}")
-    return "".join(parts)
-
-
-def _declared(public_header: tuple[str, ...]) -> str:
-    """Where the columns come from."""
-    if not public_header:
-        return "What each column can hold was declared before the table was read."
-    patterns = ", ".join(f"<code>{escape(pattern)}</code>" for pattern in public_header)
+def _specialists(release: Published) -> str:
+    """What few readers need, folded away."""
     return (
-        f"The names of the 0/1 columns that match {patterns} were read off the table's header, "
-        "which its curator declared public: the privacy statement does not cover them. What each "
-        "of the other columns can hold was declared before the table was read."
+        "<details><summary>Every accountant's view, the course of the game, and all parameters"
+        f"</summary><h3>Accountants</h3>{accountants_section(release.privacy)}"
+        f"<h3>The course of the game</h3>{course(release.transcript)}"
+        f"<h3>Parameters</h3>{parameter_table(release.parameters.to_dict())}</details>"
     )
-
-
-def _left_out(count: int) -> str:
-    rest = count - MOST_ATTRIBUTES
-    return f'<p class="hint">and {rest:,} more: search for them above</p>' if rest > 0 else ""
-
-
-def _attribute_table(attributes: list[Attribute]) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{escape(a.name)}</th><td>{_kind(a)}</td>'
-        f'<td class="number">{a.size}</td><td>{escape(a.describe())}</td></tr>'
-        for a in attributes
-    )
-    return (
-        '<div class="scroll" tabindex="0" role="group" aria-label="Table: attributes">'
-        '<table class="plain"><thead><tr><th scope="col">attribute</th><th scope="col">kind</th>'
-        '<th scope="col" class="number">codes</th><th scope="col">can hold</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _kind(attribute: Attribute) -> str:
-    if attribute.is_numeric:
-        return "ranges"
-    if attribute.values == (0, 1):
-        return "0/1"
-    return "ordered values" if attribute.ordered else "values"
-
-
-@cache
-def asset(name: str) -> str:
-    """The text of a file of the package that goes into the page unchanged."""
-    text = (resources.files("dualquery.release.page") / "assets" / name).read_text(encoding="utf-8")
-    return text.strip()
-
-
-def script_hashes(*names: str) -> str:
-    """The page's own scripts, as its content security policy names them, so that no other runs."""
-    digests = (hashlib.sha256(asset(name).encode()).digest() for name in names)
-    return " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)

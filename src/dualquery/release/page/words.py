@@ -49,7 +49,6 @@ def privacy_section(privacy: PrivacyStatement, tables: int = 0) -> str:
     if privacy.private:
         body.append(_meaning(privacy))
     body.append(f"<p>{_unit(privacy)}</p>")
-    body.append(_groups(privacy))
     touched = "to draw queries at random"
     if tables:
         touched += f", and to count the cells of {tables:,} marginals, each with random noise"
@@ -59,8 +58,12 @@ def privacy_section(privacy: PrivacyStatement, tables: int = 0) -> str:
     )
     if privacy.about_header:
         body.append(f"<p><strong>{escape(_sentence(privacy.about_header))}</strong></p>")
-    body.append(_by_accountant(privacy))
     return "".join(body)
+
+
+def accountants_section(privacy: PrivacyStatement) -> str:
+    """The run by every accountant, and the promise for several records together."""
+    return _by_accountant(privacy) + _groups(privacy)
 
 
 def _promise(privacy: PrivacyStatement) -> str:
@@ -122,7 +125,8 @@ def _unit(privacy: PrivacyStatement) -> str:
         return (
             f"The promise protects the content of one record. The number of records, "
             f"{privacy.rows:,}, is public. If a person has several records, the promise holds for "
-            "each of them alone. For all of them together, the weaker one of the table below holds."
+            "each of them alone. For all of them together a weaker one holds: see the table for "
+            "specialists."
         )
     return (
         "The promise protects whether a record is in the table at all. The number of records is "
@@ -255,8 +259,9 @@ def parameter_table(parameters: Json) -> str:
         if (value is not None and value != []) or name == "seed"
     )
     return (
-        '<table class="plain"><thead><tr><th scope="col">name</th><th scope="col">value</th>'
-        f'<th scope="col">meaning</th></tr></thead><tbody>{rows}</tbody></table>'
+        '<table class="plain stacked"><thead><tr><th scope="col">name</th>'
+        '<th scope="col">value</th><th scope="col">meaning</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
     )
 
 

@@ -1,0 +1,152 @@
+"""The files of a release directory, opened, checked and turned into what they hold.
+
+`read_asked` reads what figures come from and no more, so that a question is answered quickly.
+`directory.read_published` reads everything, with the same functions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dualquery.base.errors import DualQueryError, ParameterError, ReleaseError
+from dualquery.base.stored import Document
+from dualquery.domain.schema import Schema
+from dualquery.game.transcript import Transcript
+from dualquery.model.mixture import Mixture
+from dualquery.model.standard_errors import ErrorTable
+from dualquery.release import older, stamps
+from dualquery.release.answering import Asked
+from dualquery.release.verifying import (
+    check_measurements,
+    check_shapes,
+    content_digest,
+    read_arrays,
+    read_json,
+)
+from dualquery.workloads.actions import Actions
+from dualquery.workloads.workload import Literals, Workload
+
+FORMAT = 2
+READABLE = (1, 2)
+"""The formats that `older` knows how to read, and the current one."""
+
+_FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "report.html")
+
+_ASKED = ("workload.npz", "transcript.npz", "model.npz")
+"""The files that figures come from."""
+
+
+def is_release(path: Path) -> bool:
+    """Whether a path looks like a release directory."""
+    return (path / "release.json").is_file()
+
+
+def digest_of_file(file: Path) -> str:
+    """The digest of a file, as `release.json` lists it."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_asked(path: str | Path) -> Asked:
+    """Read what figures come from.
+
+    Files that no figure comes from are not compared with their digests. ε is not computed again,
+    which would take longer than the answer. So what is returned has no privacy statement.
+    """
+    folder = Path(path)
+    with refusing(folder):
+        content = opened(folder, _ASKED)
+        schema = Schema.from_dict(content["schema"])
+        stated = content["privacy"]
+        private = content["parameters"]["seed"] is None
+        if stated["private"] != private or bool(stated["stamp"]) == private:
+            raise ReleaseError("its stamp does not fit its seed")
+        check_stamps(folder, content, _ASKED, stated["stamp"])
+        try:
+            transcript = read_transcript(folder, content, schema)
+        except ParameterError as error:  # it speaks of a value in the file, not of the reader's
+            raise ReleaseError(str(error)) from None
+        model, errors = read_model(folder, content, schema)
+        actions = read_actions(folder, schema)
+        return Asked(schema, actions, transcript, stated["stamp"], model, errors)
+
+
+@contextmanager
+def refusing(folder: Path) -> Iterator[None]:
+    """Turn whatever a broken release causes into one line that names the directory."""
+    try:
+        yield
+    except ReleaseError as error:
+        if str(folder) in str(error):
+            raise
+        raise ReleaseError(f"{str(folder)!r} contradicts itself: {error}") from None
+    except DualQueryError:
+        raise
+    except (
+        OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError
+    ) as error:  # fmt: skip
+        raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
+
+
+def opened(folder: Path, wanted: Collection[str] = _FILES) -> Document:
+    """What `release.json` says, once it and the wanted files are found unchanged."""
+    if not is_release(folder):
+        raise ReleaseError(f"{str(folder)!r} is not a release directory (it has no release.json)")
+    content = read_json(folder / "release.json")
+    if content["format"] not in READABLE:
+        raise ReleaseError(
+            f"{str(folder)!r} has format {content['format']}; "
+            f"this version of dualquery reads formats up to {FORMAT}"
+        )
+    has_digest = content["format"] >= older.FIRST_WITH_DIGEST
+    if has_digest and content["digest"] != content_digest(content):
+        raise ReleaseError(f"{str(folder / 'release.json')!r} was changed")
+    for name, digest in content["files"].items():
+        if name not in _FILES:
+            raise ReleaseError(f"{str(folder)!r} lists {name!r}, which no release has")
+        if name not in wanted:
+            continue
+        if not (folder / name).is_file() or digest_of_file(folder / name) != digest:
+            raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
+    return older.completed(content)
+
+
+def check_stamps(folder: Path, content: Document, names: Collection[str], stamp: str) -> None:
+    """Refuse files of a release that do not carry its stamp, or carry another one."""
+    stamps.check_stamps(
+        folder,
+        [name for name in content["files"] if name in names],
+        stamp,
+        every_file=content["format"] >= older.FIRST_WITH_STAMPS,
+    )
+
+
+def read_actions(folder: Path, schema: Schema) -> Actions:
+    """The queries that could be drawn."""
+    stored = read_arrays(folder / "workload.npz")
+    literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
+    queries = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
+    return Actions(queries, int(stored["asked"]), stored["offsets"])
+
+
+def read_transcript(folder: Path, content: Document, schema: Schema) -> Transcript:
+    """What was drawn and measured."""
+    arrays = read_arrays(folder / "transcript.npz")
+    check_shapes(arrays, len(content["rounds"]), folder / "transcript.npz")
+    transcript = Transcript.from_arrays(arrays, content["rounds"])
+    check_measurements(transcript, schema)
+    return transcript
+
+
+def read_model(
+    folder: Path, content: Document, schema: Schema
+) -> tuple[Mixture | None, ErrorTable | None]:
+    """The fitted model and the standard errors of its answers, if the release has them."""
+    if "model.npz" not in content["files"]:
+        return None, None
+    stored = read_arrays(folder / "model.npz")
+    errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
+    return Mixture(schema, stored["weights"], stored["tables"]), errors
