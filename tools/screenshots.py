@@ -62,9 +62,10 @@ def main() -> None:
         try:
             report = (folder / "demo" / "report.html").as_uri()
             shots = {
-                "page": shot(browser, report, 1200, 1090, ask=True),
-                "page-dark": shot(browser, report, 1200, 1090, dark=True, ask=True),
-                "charts": shot(browser, report, 1200, 1130, scroll="distributions"),
+                "page": shot(browser, report, 1200, 1240, ask=True),
+                "page-dark": shot(browser, report, 1200, 1240, dark=True, ask=True),
+                "page-phone": shot(browser, report, 390, 1180),
+                "charts": shot(browser, report, 1200, 1500, scroll="distributions"),
                 "private-page": shot(browser, (folder / "private.html").as_uri(), 1100, 1480),
                 "terminal": shot(browser, terminal.as_uri(), 1200, 700, element="pre"),
             }
@@ -160,10 +161,11 @@ def question(browser: Any) -> None:
     def typed(*keys: str) -> None:
         ActionChains(browser).send_keys(*keys).perform()
 
-    for code in (2, 5, 6, 7):  # the example condition on age becomes 65 and more
-        boxes = browser.find_elements("css selector", ".condition input[type=checkbox]")
-        if boxes[code].is_selected() != (code >= 5):
-            boxes[code].click()
+    browser.find_element("css selector", ".remove").click()  # the question of the page itself
+    browser.find_element("id", "add").click()
+    typed("age", Keys.ARROW_DOWN, Keys.ENTER)
+    for code in (5, 6, 7):
+        browser.find_elements("css selector", ".condition input[type=checkbox]")[code].click()
     browser.find_element("id", "add").click()
     typed("smoker", Keys.ARROW_DOWN, Keys.ENTER)
     browser.find_element("id", "further").click()

@@ -51,7 +51,7 @@ def test_options_go_before_the_file() -> None:
     file = About(title="from the file", publisher="the office")
     both = file.under(About.of({"title": "from the caller"}))
     assert both == About(title="from the caller", publisher="the office")
-    with pytest.raises(ParameterError, match="about = a list; expected a table of texts"):
+    with pytest.raises(ParameterError, match="about is a list; expected a table of texts"):
         About.of(["title"])
 
 

@@ -11,6 +11,7 @@ import typer
 PRIVACY = "Privacy"
 ASKED = "What is asked"
 READING = "Reading the table"
+PUBLIC = "What is public already; it costs nothing"
 PLAYING = "How it is played; what is left out is planned"
 ABOUT = "What the page says; left out, as [about] in the schema file says"
 RUNNING = "Running"
@@ -249,11 +250,14 @@ PublicHeader = Annotated[
 ]
 Start = Annotated[
     Path | None,
-    typer.Option(help="An earlier release or a public table to lean on; it costs nothing."),
+    typer.Option(rich_help_panel=PUBLIC, help="An earlier release or a public table to lean on."),
 ]
 Known = Annotated[
     Path | None,
-    typer.Option(help="File of publicly known shares, lines such as: sex=Female = 0.512"),
+    typer.Option(
+        rich_help_panel=PUBLIC,
+        help="File of publicly known shares, lines such as: sex=Female = 0.512",
+    ),
 ]
 Note = Annotated[
     str | None,

@@ -60,7 +60,7 @@ class About:
         if content is None:
             return cls()
         if not isinstance(content, Mapping):
-            raise refusal("about", f"a {type(content).__name__}", "a table of texts")
+            raise ParameterError(f"about is a {type(content).__name__}; expected a table of texts")
         known = [one.name for one in fields(cls)]
         made: dict[str, Any] = {"licence" if k == "license" else k: v for k, v in content.items()}
         for name in made:

@@ -339,7 +339,7 @@ def column_words(attribute: Attribute) -> str:
 def _told(release: Published) -> str:
     """The curator's words, and where the rows come from."""
     own = f"{release.about.description} " if release.about.description else ""
-    rows = f"Synthetic rows from a release of a private table. {release.citation}"
+    rows = f"Synthetic rows from a release of a private table, {release.promise}."
     unknown = ""
     if release.unknown:
         unknown = (

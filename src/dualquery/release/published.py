@@ -249,13 +249,18 @@ class Published(Answering):
         return replace(self, about=self.about.under(About.of(about)))
 
     @property
+    def promise(self) -> str:
+        """What the release promises, in a few words."""
+        privacy = self.privacy
+        told = f"differentially private with ε = {four_digits(privacy.epsilon)}"
+        if privacy.delta and privacy.accountant != "pure":
+            told += f" and δ = {rounded_up(privacy.delta)}"
+        return privacy.stamp or told
+
+    @property
     def citation(self) -> str:
         """How to cite the release."""
-        privacy = self.privacy
-        promise = f"differentially private with ε = {four_digits(privacy.epsilon)}"
-        if privacy.delta and privacy.accountant != "pure":
-            promise += f" and δ = {rounded_up(privacy.delta)}"
-        return self.about.cited(privacy.stamp or promise)
+        return self.about.cited(self.promise)
 
     def summary(self) -> Json:
         """The figures of the release, as plain data."""
