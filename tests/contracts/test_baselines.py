@@ -11,9 +11,13 @@ import pytest
 
 from dualquery.baselines.baseline import Answering, Baseline
 from dualquery.baselines.independent import Independent
+from dualquery.baselines.matrix import MatrixMechanism
 from dualquery.baselines.mwem import IMPROVED, Mwem
+from dualquery.baselines.mwem_model import ModelMwem, Settings
+from dualquery.baselines.online import OnlineWeights
 from dualquery.baselines.perturbation import Gaussian, Laplace
 from dualquery.baselines.product import Uniform, Zeros
+from dualquery.baselines.projection import Projection
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.privacy.ledger import Ledger, LedgerError
@@ -63,6 +67,31 @@ def improved(given: Given, seed: int) -> Baseline:
     )
 
 
+def on_the_model(given: Given, seed: int) -> Baseline:
+    return ModelMwem.fit(
+        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
+    )
+
+
+def projection(given: Given, seed: int) -> Baseline:
+    return Projection.fit(
+        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed),
+        steps=40,
+    )  # fmt: skip
+
+
+def matrix(given: Given, seed: int) -> Baseline:
+    return MatrixMechanism.fit(
+        given.table, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
+    )
+
+
+def online(given: Given, seed: int) -> Baseline:
+    return OnlineWeights.fit(
+        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
+    )
+
+
 MAKERS: dict[str, Callable[[Given, int], Baseline]] = {
     "zeros": lambda given, seed: Zeros(),
     "uniform": lambda given, seed: Uniform(),
@@ -71,6 +100,10 @@ MAKERS: dict[str, Callable[[Given, int], Baseline]] = {
     "gaussian": lambda given, seed: per_query(Gaussian, given, seed),
     "mwem": mwem,
     "mwem, improved": improved,
+    "mwem on the model": on_the_model,
+    "projection": projection,
+    "matrix mechanism": matrix,
+    "online multiplicative weights": online,
 }
 
 
@@ -136,13 +169,34 @@ def test_what_may_be_published_can_be_charged(given: Given, tmp_path: Path) -> N
         Mwem.fit(given.answers, given.workload, source=SeededSource(1), **settings)
 
 
-@pytest.mark.parametrize("name", ["zeros", "uniform", "independent", "laplace", "gaussian", "mwem"])
+@pytest.mark.parametrize("kind", [ModelMwem, Projection, MatrixMechanism, OnlineWeights])
+def test_the_exact_methods_are_charged_by_their_events(
+    kind: type[ModelMwem | Projection | MatrixMechanism | OnlineWeights],
+    given: Given,
+    tmp_path: Path,
+) -> None:
+    book = Ledger.create(tmp_path / "l", epsilon=3.0, delta=1e-6)
+    read = given.table if kind is MatrixMechanism else given.answers
+    fewer = {"settings": Settings(rounds=2)} if kind is ModelMwem else {}
+    if kind is Projection:
+        fewer = {"steps": 2}
+    settings = {"epsilon": 1.0, "delta": 1e-6, "ledger": tmp_path / "l", **fewer}
+    made = kind.fit(read, given.workload, source=SystemSource(), **settings)
+    assert made.privacy.private
+    (entry,) = book.account().entries
+    assert (entry.note, entry.state) == (made.name, "spent")
+    assert entry.charge.mu_squared == pytest.approx(made.privacy.events.mu_squared)
+    with pytest.raises(LedgerError, match="NOT PRIVATE"):
+        kind.fit(read, given.workload, source=SeededSource(1), **settings)
+
+
+@pytest.mark.parametrize("name", [name for name in MAKERS if name != "mwem, improved"])
 def test_a_seed_repeats(name: str, given: Given) -> None:
     first, second = (MAKERS[name](given, 5).answers(given.workload) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("name", ["independent", "laplace", "gaussian", "mwem, improved"])
+@pytest.mark.parametrize("name", [n for n in MAKERS if n not in ("zeros", "uniform", "mwem")])
 def test_what_reads_data_beats_what_does_not(name: str, given: Given) -> None:
     truth = given.answers.counts / given.answers.rows
     error = np.abs(MAKERS[name](given, 2).answers(given.workload) - truth).mean()

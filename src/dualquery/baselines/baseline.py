@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.stored import Json
+from dualquery.privacy.accountants import ACCOUNTANTS, epsilon_by_accountant
+from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import four_digits
@@ -32,6 +35,7 @@ class Cost:
         caveat: why the answers must not be published as they are; empty if they could be. The noise
             may come from a seed. Or it may be in floating point, whose low bits can tell neighbours
             apart although the ideal mechanism could not.
+        events: what was released, as the accountants read it; None if ε has another proof.
     """
 
     epsilon: float
@@ -39,6 +43,14 @@ class Cost:
     neighbours: Neighbours
     mechanism: str
     caveat: str = ""
+    events: Events | None = None
+
+    @property
+    def by_accountant(self) -> dict[str, float]:
+        """ε at δ by every accountant; infinite where its theorem does not cover the method."""
+        if self.events is None:
+            return dict.fromkeys(ACCOUNTANTS, math.inf)
+        return epsilon_by_accountant(self.events, self.delta)
 
     @property
     def private(self) -> bool:

@@ -32,11 +32,16 @@ def universe_size(schema: Schema) -> int:
     return math.prod(int(size) for size in schema.sizes)
 
 
+def fits(schema: Schema, memory: int = MEMORY) -> bool:
+    """Whether distributions over all records fit; numpy has at most 64 axes."""
+    return 8 * ARRAYS * universe_size(schema) <= memory and len(schema) <= 60
+
+
 def require_memory(schema: Schema, memory: int = MEMORY) -> None:
     """Refuse a universe that does not fit."""
     size = universe_size(schema)
-    needed = 8 * ARRAYS * size
-    if needed > memory or len(schema) > 60:
+    if not fits(schema, memory):
+        needed = 8 * ARRAYS * size
         raise ParameterError(
             f"a distribution over all possible records of this schema has {_power(size)} entries "
             f"and needs {_power(needed)} bytes, over the limit of {memory} bytes; "
@@ -94,7 +99,7 @@ class OnUniverse:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self.groups = _groups(workload)
+        self.groups = groups_of(workload)
         self._place: dict[int, tuple[Group, int]] = {}
         self._asked: dict[AttributeSet, list[Group]] = {}
         self._below: dict[AttributeSet, list[AttributeSet]] = {}
@@ -137,7 +142,7 @@ class OnUniverse:
         return group.indicator(member, len(self.workload.schema))
 
 
-def _groups(workload: Workload) -> list[Group]:
+def groups_of(workload: Workload) -> list[Group]:
     sizes = workload.schema.sizes
     literals = workload.literals
     holds = [

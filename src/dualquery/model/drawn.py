@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,46 +40,66 @@ class Drawn:
         )
 
     def slopes(self, tables: Singles, weights: Singles) -> Slopes:
-        from dualquery.model._kernels import row_slopes_to_tables
+        return slopes_through(self.compiled, self.buffers, tables, weights, self.likelihood.slopes)
 
-        compiled = self.compiled
-        answers = answers_of(compiled, tables, weights, self.buffers)
-        value, slope = self.likelihood.slopes(answers)
-        row_slope, by_weight = self._pulled_back(weights, slope)
-        by_table = np.zeros_like(tables)
-        row_slopes_to_tables(row_slope, compiled.member_start, compiled.members, by_table)
-        return Slopes(value, by_table, by_weight)
 
-    def _pulled_back(
-        self, weights: Singles, slope: Singles
-    ) -> tuple[Singles, npt.NDArray[np.float64]]:
-        """The gradient by the rows of the literals and by the mixture weights."""
-        from dualquery.model._kernels import backward
+def slopes_through(
+    compiled: CompiledWorkload,
+    buffers: Buffers,
+    tables: Singles,
+    weights: Singles,
+    judge: Callable[[Singles], tuple[float, Singles]],
+) -> Slopes:
+    """A function of the answers, as one of tables and weights.
 
-        compiled, rows, row_slopes = self.compiled, self.buffers.rows, self.buffers.row_slopes
-        if compiled.has_parities:
-            slope = np.where(compiled.is_parity, np.float32(0.5) * slope, slope)
-        workers = len(row_slopes)
-        groups = len(compiled.group_start) - 1
-        weight_slopes = np.zeros((workers, len(weights)), dtype=np.float32)
+    Args:
+        compiled: the queries.
+        buffers: scratch space.
+        tables: the probability of every code under every component.
+        weights: of the components.
+        judge: the value at some answers, in the arrangement of the compiled workload, and the
+            gradient by each of them.
+    """
+    from dualquery.model._kernels import row_slopes_to_tables
 
-        def task(first: int, stop: int) -> None:
-            for worker in range(first, stop):
-                row_slopes[worker][:] = 0.0
-                backward(
-                    rows, weights, compiled.group_start, compiled.prefix_start, compiled.prefix,
-                    compiled.last, slope, row_slopes[worker], weight_slopes[worker],
-                    groups * worker // workers, groups * (worker + 1) // workers,
-                )  # fmt: skip
+    answers = answers_of(compiled, tables, weights, buffers)
+    value, slope = judge(answers)
+    row_slope, by_weight = _pulled_back(compiled, buffers, weights, slope)
+    by_table = np.zeros_like(tables)
+    row_slopes_to_tables(row_slope, compiled.member_start, compiled.members, by_table)
+    return Slopes(value, by_table, by_weight)
 
-        over_ranges(task, workers, grain=1)
-        total = row_slopes[0]
-        for other in row_slopes[1:]:
-            total += other
-        if compiled.has_parities:  # the rows of parities are 1 − 2p of the others
-            plain = 2 * compiled.literals
-            total[:plain] -= 2.0 * total[plain:]
-        return total, weight_slopes.sum(axis=0, dtype=np.float64)
+
+def _pulled_back(
+    compiled: CompiledWorkload, buffers: Buffers, weights: Singles, slope: Singles
+) -> tuple[Singles, npt.NDArray[np.float64]]:
+    """The gradient by the rows of the literals and by the mixture weights."""
+    from dualquery.model._kernels import backward
+
+    rows, row_slopes = buffers.rows, buffers.row_slopes
+    if compiled.has_parities:
+        slope = np.where(compiled.is_parity, np.float32(0.5) * slope, slope)
+    workers = len(row_slopes)
+    groups = len(compiled.group_start) - 1
+    weight_slopes = np.zeros((workers, len(weights)), dtype=np.float32)
+
+    def task(first: int, stop: int) -> None:
+        for worker in range(first, stop):
+            row_slopes[worker][:] = 0.0
+            backward(
+                rows, weights, compiled.group_start, compiled.prefix_start, compiled.prefix,
+                compiled.last, slope, row_slopes[worker], weight_slopes[worker],
+                groups * worker // workers, groups * (worker + 1) // workers,
+            )  # fmt: skip
+
+    over_ranges(task, workers, grain=1)
+    total = row_slopes[0]
+    for other in row_slopes[1:]:
+        total += other
+    if compiled.has_parities:  # the rows of parities are 1 − 2p of the others
+        plain = 2 * compiled.literals
+        total[:plain] -= 2.0 * total[plain:]
+    return total, weight_slopes.sum(axis=0, dtype=np.float64)
 
 
 def answers_of(

@@ -2,6 +2,7 @@
 
 from tools.mutants.catalogue import (
     accounting,
+    baselines,
     counting,
     draws,
     engines,
@@ -24,6 +25,7 @@ MUTANTS = (
     *engines.MUTANTS,
     *game.MUTANTS,
     *ledger.MUTANTS,
+    *baselines.MUTANTS,
 )
 """Every mistake the tests are known to notice."""
 

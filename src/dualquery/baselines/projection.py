@@ -1,0 +1,161 @@
+"""Projection: noise on all answers, then the nearest table.
+
+By Nikolov, Talwar and Zhang (2013), and Dwork, Nikolov and Talwar (2014). Private side: it reads
+counts. The paper says of this approach that it merits an empirical evaluation, and that it gives no
+synthetic data. With Frank–Wolfe it does: the nearest point is found as a mean of records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.checks import positive, whole
+from dualquery.base.errors import ParameterError
+from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.charging import charged
+from dualquery.baselines.hull import Hull, nearest_in_hull, quick_oracle
+from dualquery.baselines.noise import rational_scale
+from dualquery.baselines.product import Uniform
+from dualquery.oracles.oracle import Oracle
+from dualquery.privacy.accountants import get_accountant
+from dualquery.privacy.accountants.gaussian import mu_of
+from dualquery.privacy.events import Events, MeasurementEvent, Noise
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
+from dualquery.privacy.sources import RandomSource
+from dualquery.workloads.counts import Counted
+from dualquery.workloads.matching import add_matches
+from dualquery.workloads.workload import Workload
+
+STEPS = 100
+"""Records of the nearest table, if no other number is given."""
+
+_SHORT = 1.0 - 1e-10
+"""Accountants round up, so a little less than the budget is planned."""
+
+
+@dataclass(frozen=True)
+class AllCounts:
+    """Exact noise on the counts of m different queries.
+
+    Guarantee: replacing a record moves each count by at most one, so the counts of m queries by at
+    most m in L1 and √m in L2. Gaussian noise of scale √m/μ is μ-GDP; Laplace noise of scale m/ε is
+    ε-private.
+    """
+
+    event: MeasurementEvent
+
+    @classmethod
+    def of(cls, queries: int, epsilon: float, delta: float) -> AllCounts:
+        """Spend (ε, δ) on so many counts.
+
+        Args:
+            queries: m, how many different queries.
+            epsilon: the budget.
+            delta: the budget's δ; 0 for pure ε.
+        """
+        l1, l2 = float(queries), math.sqrt(queries) * (1.0 + 1e-15)
+        epsilon = positive("epsilon", epsilon) * _SHORT
+        if delta == 0.0:
+            scale = float(rational_scale(l1 / epsilon))
+            return cls(MeasurementEvent(Noise.LAPLACE, scale, l1, l2))
+        scale = l2 / mu_of(epsilon, delta)
+        return cls(MeasurementEvent(Noise.GAUSSIAN, scale, l1, l2))
+
+    def release(self, counts: npt.NDArray[np.int64], source: RandomSource) -> npt.NDArray[np.int64]:
+        """The noisy counts. All else is computed from them."""
+        draw = rounded_gaussian if self.event.noise is Noise.GAUSSIAN else discrete_laplace
+        return counts + draw(self.event.scale, len(counts), source)
+
+    def cost(self, delta: float, private: bool) -> Cost:
+        """The statement of one such release."""
+        accountant = "pure" if delta == 0.0 else "gaussian"
+        events = Events.of_measurements(self.event)
+        return Cost(
+            get_accountant(accountant).epsilon(events, delta),
+            delta,
+            Neighbours.REPLACE_ONE,
+            f"exact {self.event.noise} noise on every answer, {accountant} accountant",
+            "" if private else SEEDED,
+            events,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The table that is nearest to the noisy answers, as records with weights.
+
+    Attributes:
+        hull: the records and their weights.
+        privacy: what it cost.
+        name: what comparisons call it.
+    """
+
+    hull: Hull
+    privacy: Cost
+    name: str = "projection"
+
+    @classmethod
+    def fit(
+        cls,
+        answers: Counted,
+        workload: Workload,
+        *,
+        epsilon: float,
+        delta: float,
+        source: RandomSource,
+        steps: int = STEPS,
+        oracle: Oracle | None = None,
+        observer: Callable[[int, int], None] = lambda done, total: None,
+        ledger: str | Path | None = None,
+    ) -> Projection:
+        """Add noise to all counts and find the nearest table. The number of rows is public.
+
+        Args:
+            answers: the true counts.
+            workload: the queries that were counted; one that is asked twice is measured once.
+            epsilon: the budget.
+            delta: the budget's δ; 0 for pure ε.
+            source: the random source of the noise.
+            steps: how many records at most.
+            oracle: finds records; None for the quick one.
+            observer: told how many steps are done, and of how many.
+            ledger: a budget ledger that the run is charged to before its first draw.
+        """
+        whole("steps", steps)
+        first, _ = workload.different
+        different = workload.take(first)
+        noise = AllCounts.of(len(first), epsilon, delta)
+        events = Events.of_measurements(noise.event)
+        with charged(ledger, events, private=source.private, note=cls.name):
+            noisy = noise.release(answers.counts[first], source)
+        hull = nearest_in_hull(
+            different,
+            noisy / answers.rows,
+            Uniform().answers(different),
+            steps=steps,
+            oracle=oracle or quick_oracle(),
+            observer=observer,
+        )
+        return cls(hull, noise.cost(delta, source.private))
+
+    def answers(self, workload: Workload) -> Floats:
+        if workload.schema != self.hull.workload.schema:
+            raise ParameterError("the workload has another schema than the projected one")
+        total = np.zeros(len(workload))
+        for record, weight in zip(self.hull.records, self.hull.weights, strict=True):
+            matches = np.zeros(len(workload), dtype=np.int32)
+            add_matches(workload, record, matches)
+            total += weight * matches
+        return np.clip(total, 0.0, 1.0)
+
+    def sample(self, rows: int) -> npt.NDArray[np.int32]:
+        """So many records, each repeated in proportion to its weight."""
+        edges = np.rint(np.cumsum(self.hull.weights) * whole("rows", rows)).astype(np.int64)
+        return np.repeat(self.hull.records, np.diff(edges, prepend=0), axis=0)
