@@ -7,12 +7,15 @@ import itertools
 import numpy as np
 from hypothesis import given, settings
 
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
 from dualquery.oracles import Problem, oracle
 from dualquery.oracles.annealing import Annealing
 from dualquery.oracles.compile import compile_core
 from dualquery.oracles.core import Part, decode, encode
 from dualquery.oracles.reduction import reduce_core
 from dualquery.workloads.generators import parities, random_marginals
+from dualquery.workloads.workload import Literals, Workload
 from tests.oracles.problems import binary, core_value, problems
 
 
@@ -76,3 +79,16 @@ def test_sparse_problems_are_settled_without_a_search() -> None:
         assert response.optimal
         if workload.is_parity.all():
             assert response.value == 3_000
+
+
+def test_a_part_of_a_thousand_attributes_overflows_nothing() -> None:
+    """2 to the power of 1,100 is no float; warnings are errors here."""
+    width = 1100
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(width)))
+    literals = Literals.single(np.arange(width), np.ones(width, dtype=np.int32))
+    first = np.arange(width - 1)
+    chain = Workload.conjunctions(schema, literals, np.column_stack([2 * first, 2 * first + 2]))
+    weights = np.where(first % 2 == 0, 3, -2)
+    problem = Problem(chain, weights, 2 * len(first), 5 * len(first), schema.defaults)
+    split = reduce_core(compile_core(problem), fix=False)
+    assert [len(part.variables) for part in split.parts] == [width]

@@ -109,7 +109,7 @@ def reduce_core(core: Core, *, fix: bool = True, enumerate_up_to: int = ENUMERAT
                 groups.variables[groups.variable_start[c] : groups.variable_start[c + 1]],
                 groups.terms[groups.term_start[c] : groups.term_start[c + 1]],
             )
-            if np.exp(log_widths[part.variables].sum()) <= enumerate_up_to + 0.5:
+            if log_widths[part.variables].sum() <= np.log(enumerate_up_to + 0.5):
                 settled += int(_enumerate_kernels.enumerate_slots(rest, part, search))
             else:
                 parts.append(part)
