@@ -86,7 +86,7 @@ def test_the_strategy_spends_what_it_may() -> None:
 
 
 PAIR = Workload.of([parse(q, TINY) for q in ("a=1", "b=1", "a=1 & b=1")], TINY)
-SEEN = np.arange(-30, 31)
+SEEN = np.arange(-18, 19)
 
 
 def log_releases(made: Strategy) -> list[np.ndarray]:
@@ -200,11 +200,11 @@ def truth_of(table: pa.Table) -> np.ndarray:
 
 def test_errors_are_as_large_as_the_strategy_says(table: pa.Table) -> None:
     truth, squares = truth_of(table), 0.0
-    for seed in range(25):
+    for seed in range(12):
         made = MatrixMechanism.fit(
             open_table(table), QUERIES, epsilon=1.0, delta=1e-4, source=SeededSource(seed)
         )
-        squares += float(((made.answers(QUERIES) - truth) ** 2).sum()) / 25
+        squares += float(((made.answers(QUERIES) - truth) ** 2).sum()) / 12
     assert squares == pytest.approx(made.strategy.total_variance / 800**2, rel=0.4)
     assert 1.0 - 1e-6 <= made.privacy.epsilon <= 1.0
     assert made.privacy.by_accountant["zcdp"] > made.privacy.epsilon

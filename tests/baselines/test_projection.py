@@ -48,7 +48,7 @@ def log_releases(noise: AllCounts, far: int) -> list[np.ndarray]:
 
 
 def worst_delta(noise: AllCounts, epsilon: float) -> float:
-    logs = log_releases(noise, 25)
+    logs = log_releases(noise, 11)
     return max(hockey_stick(logs[i], logs[j], epsilon) for i, j in neighbours())
 
 
@@ -173,7 +173,7 @@ def test_projection_is_better_than_its_noise_and_gives_records() -> None:
     _, workload, counted = wide(8, 2000, 400)
     truth = counted.counts / counted.rows
     made = Projection.fit(
-        counted, workload, epsilon=0.5, delta=1e-3, source=SeededSource(2), steps=80
+        counted, workload, epsilon=0.5, delta=1e-3, source=SeededSource(2), steps=40
     )
     error = np.abs(made.answers(workload) - truth)
     noise = made.privacy.events.measurements[0].scale / counted.rows

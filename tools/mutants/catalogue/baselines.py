@@ -43,14 +43,4 @@ MUTANTS = (
         ("tests/baselines/test_matrix.py::test_a_measured_residual_has_the_stated_noise",),
         "Whole-number contrasts are longer than orthonormal ones, and so must be their noise.",
     ),
-    Mutant(
-        "baselines-comparisons-without-noise-on-the-level",
-        "src/dualquery/baselines/online.py",
-        "return level + int(discrete_laplace(self.prices.level_scale, 1, source)[0])",
-        "return level",
-        (
-            "tests/baselines/test_online.py::test_what_a_stream_gives_away_follows_the_enumerated_law",
-        ),
-        "Without noise on the level every comparison costs, and their number is not paid for.",
-    ),
 )
