@@ -117,11 +117,16 @@ def release(
 
 def _course(made: Release) -> str:
     """What was released, in a few words."""
+    from dualquery.release.resolution import fine_columns
+
     measured = made.transcript.measurements
     drawn = int(made.transcript.draw_counts.sum())
     if measured:
         tables = sum(len(one.marginals) for one in measured)
-        return f"{tables:,} measured tables, {drawn:,} draws"
+        fine = fine_columns(made.schema, made.transcript)
+        noun = "column" if fine == 1 else "columns"
+        finer = f" ({fine:,} {noun} measured in sub-bins)" if fine else ""
+        return f"{tables:,} measured tables{finer}, {drawn:,} draws"
     parameters = made.parameters
     return f"{parameters.rounds} rounds of {parameters.samples} draws, eta {parameters.eta:g}"
 
