@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.language import parse
 from dualquery.domain.printing import format_query
-from dualquery.domain.query import Query
+from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
 from dualquery.release.components import RecordComponents
 from dualquery.release.page.files import PURE, joined
@@ -177,6 +177,42 @@ def test_the_query_language_is_the_same_on_both_sides(browser) -> None:
         assert texts == [format_query(query, chosen) for query in wanted]
         for query, text in zip(wanted, texts, strict=True):
             assert parse(text, chosen).kind == query.kind
+
+
+def test_a_whole_group_is_chosen_and_written_as_one(open_page) -> None:
+    """Declared groups are offered by name; the query says group(…), as `answer` takes it."""
+    codes = [*(f"I{i}" for i in range(10, 16)), *(f"E{i}" for i in range(10, 14)), "J10"]
+    chosen = Schema(
+        (
+            Attribute.categorical("icd", codes, group="prefix:1", missing=True),
+            Attribute.categorical("ward", ["a", "b", "c"]),
+        )
+    )
+    release = made_release(chosen)
+    browser = open_page(render_page(release))
+    if by_id(browser, "query").get_attribute("value").startswith("ward"):
+        by_id(browser, "add").send_keys("icd\n")
+    pick = browser.find_element("css selector", "select[aria-label='icd: a whole group']")
+    names = [option.text for option in pick.find_elements("tag name", "option")]
+    assert names == ["group …", "group I", "group E", "group J"]
+    pick.find_elements("tag name", "option")[2].click()
+    text = by_id(browser, "query").get_attribute("value")
+    assert "icd in group(E)" in text
+    assert shown_answer(browser) == pytest.approx(release.answer(text), abs=1e-12)
+    # A value more is no longer a group; both sides write the same.
+    wanted = [
+        Query("conjunction", (Literal(0, codes_of, negated),))
+        for codes_of in ((6, 7, 8, 9), (0, 6, 7, 8, 9), (6, 7, 8, 9, 10), (10,), (6, 7, 8, 9, 11))
+        for negated in (False, True)
+    ]
+    found = browser.execute_script(
+        """const model = new dualquery.Model(JSON.parse(
+          document.getElementById("release-data").textContent));
+        return arguments[0].map((query) => dualquery.formatQuery(query, model.attributes));""",
+        [asked(query) for query in wanted],
+    )
+    assert found == [format_query(query, chosen) for query in wanted]
+    assert found[0] == "icd in group(E)"
 
 
 def test_mischief_in_names_stays_text(open_page) -> None:

@@ -33,9 +33,9 @@ def test_columns_that_were_measured_in_sub_bins_are_counted(tmp_path) -> None:
     assert "(1 column measured in sub-bins)" in describe(fitted, tmp_path)
     page = render_page(fitted)
     assert "1 column of numbers or dates was counted in finer parts than the ranges" in page
-    drawn = dq.DualQuery(
-        3.0, 1e-6, seed=1, queries=20, errors=False, measure=False, rounds=2
-    ).fit(frame, schema=SCHEMA)
+    drawn = dq.DualQuery(3.0, 1e-6, seed=1, queries=20, errors=False, measure=False, rounds=2).fit(
+        frame, schema=SCHEMA
+    )
     assert fine_columns(drawn.schema, drawn.transcript) == 0
     assert "sub-bins" not in describe(drawn, tmp_path)
     assert "finer parts" not in render_page(drawn)

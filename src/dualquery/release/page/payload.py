@@ -90,6 +90,10 @@ def describe(attribute: Attribute) -> str | Json:
         entry["missing"] = True
     if attribute.ordered:
         entry["ordered"] = True
+    if attribute.group is not None:
+        number = {name: i for i, name in enumerate(attribute.group.names)}
+        entry["groups"] = list(number)
+        entry["group_of"] = [number[parent] for parent in attribute.group.parents]
     return entry
 
 

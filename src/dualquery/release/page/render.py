@@ -24,6 +24,7 @@ from dualquery.release.page.numbers import half_interval
 from dualquery.release.page.payload import payload, script_json
 from dualquery.release.page.words import accountants_section, parameter_table, privacy_section
 from dualquery.release.published import Published
+from dualquery.release.resolution import fine_columns
 from dualquery.version import __version__
 
 TITLES = {
@@ -56,6 +57,7 @@ def render_page(release: Published) -> str:
         "privacy": privacy_section(
             release.privacy,
             sum(len(one.marginals) for one in release.transcript.measurements),
+            fine_columns(release.schema, release.transcript),
         ),
         "cite": citing(release),
         "specialists": _specialists(release),

@@ -39,11 +39,18 @@ PARAMETERS = {
     "start": "public input: what it expects of tables was weighed against the measurements",
     "known": "public input: shares that the model obeys",
     "unit": "whose records are protected together",
+    "weight": "the column that says how much each record counts, and the most that one may",
 }
 
 
-def privacy_section(privacy: PrivacyStatement, tables: int = 0) -> str:
-    """The promise, in words and in figures; `tables` is how many marginals were measured."""
+def privacy_section(privacy: PrivacyStatement, tables: int = 0, fine: int = 0) -> str:
+    """The promise, in words and in figures.
+
+    Args:
+        privacy: the statement.
+        tables: how many marginals were measured.
+        fine: how many columns were measured more finely than in their ranges.
+    """
     body = [_promise(privacy)]
     body.extend(f"<p><strong>Warning: {escape(line)}.</strong></p>" for line in privacy.warnings)
     if privacy.private:
@@ -52,6 +59,12 @@ def privacy_section(privacy: PrivacyStatement, tables: int = 0) -> str:
     touched = "to draw queries at random"
     if tables:
         touched += f", and to count the cells of {tables:,} marginals, each with random noise"
+    if fine:
+        noun = "column of numbers or dates was" if fine == 1 else "columns of numbers or dates were"
+        touched += (
+            f" ({fine:,} {noun} counted in finer parts than the ranges shown here, once and for "
+            "the same price; values inside a range are drawn from them)"
+        )
     body.append(
         f"<p>The private table was touched only {touched}. Everything on this page, "
         "answers, rows and charts, was computed from that alone.</p>"

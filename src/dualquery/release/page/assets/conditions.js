@@ -43,13 +43,18 @@ Object.assign(dualquery, (() => {
       showRange();
       update();
     };
-    let ends = [];
+    let ends = [], groups = null;
     // The two ends say what is ticked, where that is one range.
     const showRange = () => {
       const codes = [...condition.codes].sort((a, b) => a - b);
       const low = codes[0], high = codes[codes.length - 1];
       const one = codes.length > 0 && high - low === codes.length - 1 && high < attribute.proper;
       ends.forEach((chooser, i) => { chooser.value = one ? String(i ? high : low) : ""; });
+      if (groups) {
+        const whole = [...new Set(codes.map((code) => attribute.groupOf[code]))];
+        const size = attribute.groupOf.filter((group) => group === whole[0]).length;
+        groups.value = whole.length === 1 && size === codes.length ? String(whole[0]) : "";
+      }
     };
     const tools = make("div", {className: "tools"});
     if (attribute.size > 3) {
@@ -80,6 +85,18 @@ Object.assign(dualquery, (() => {
       });
       showRange();
       tools.append(make("span", {className: "range"}, "from ", ends[0], " to ", ends[1]));
+    }
+    if (attribute.groups) {
+      groups = make("select", {ariaLabel: `${attribute.name}: a whole group`},
+        make("option", {value: ""}, "group …"));
+      attribute.groups.forEach((name, i) => {
+        groups.append(make("option", {value: String(i)}, `group ${name}`));
+      });
+      groups.addEventListener("change", () => {
+        if (groups.value !== "") set((code) => attribute.groupOf[code] === Number(groups.value));
+      });
+      showRange();
+      tools.append(groups);
     }
     if (attribute.size > MANY_VALUES) {
       const filter = make("input", {type: "search", placeholder: "find a value"});

@@ -11,7 +11,8 @@ Object.assign(dualquery, (() => {
     const edges = entry.edges || null;
     const proper = edges ? edges.length - 1 : entry.values.length;
     return {name: entry.name, values: entry.values || null, edges, missing: !!entry.missing,
-            ordered: !!entry.ordered, binary: false, proper, size: proper + (entry.missing ? 1 : 0)};
+            ordered: !!entry.ordered, binary: false, proper, size: proper + (entry.missing ? 1 : 0),
+            groups: entry.groups || null, groupOf: entry.group_of || null};
   }
 
   // A long number with commas; years, dates and short numbers as they are.
@@ -58,6 +59,14 @@ Object.assign(dualquery, (() => {
     return runs;
   }
 
+  // The declared groups that the codes are, all of their values and no others; else null.
+  function groupsOf(attribute, codes) {
+    if (!attribute.groups || codes.length < 2) return null;
+    const chosen = new Set(codes.map((code) => attribute.groupOf[code]));
+    const members = attribute.groupOf.filter((group) => chosen.has(group)).length;
+    return members === codes.length ? [...chosen].map((group) => attribute.groups[group]) : null;
+  }
+
   function formatLiteral(literal, attributes, brief) {
     const attribute = attributes[literal.attribute];
     const name = quote(attribute.name), negated = !!literal.negated;
@@ -85,6 +94,8 @@ Object.assign(dualquery, (() => {
       }
       items = runs.map(([low, high]) => bins(attribute, low, high));
     } else {
+      const whole = holdsMissing ? null : groupsOf(attribute, proper);
+      if (whole) return `${membership}group(${whole.map((g) => quote(g)).join(", ")})`;
       if (codes.length === 1) return `${name}${negated ? "!=" : "="}${cell(attribute, codes[0])}`;
       items = proper.map((code) => cell(attribute, code));
     }
