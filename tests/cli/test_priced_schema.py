@@ -78,4 +78,4 @@ def test_mistakes_are_told_in_one_line(run, visits: Path) -> None:
         assert told in done.err
     assert not (visits / "s.toml").exists()
     lost = run("schema", visits / "visits.csv", "-o", visits / "no" / "s.toml", *price)
-    assert (lost.code, "no such folder" in lost.err) == (2, True)
+    assert (lost.code, "no folder to write to" in lost.err) == (2, True)

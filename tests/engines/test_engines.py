@@ -22,12 +22,17 @@ from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import PartTable, Private, add_parts, count_part, cut
 from dualquery.estimator import DualQuery
 from dualquery.privacy.sources import SeededSource
+from dualquery.privacy.unit import Persons, Weigh
 from dualquery.rows.arrow import ParquetTable
+from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
+from dualquery.rows.persons import ByPerson
+from dualquery.rows.tabulation import tabulate
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.marginals import Groups, Marginals
 from tests.cli.conftest import in_a_process
 
 WIDTH = 12
@@ -134,6 +139,24 @@ def test_persons_of_several_parts_are_counted_here(folder: Path, address: str, t
     job |= {"unit": "who", "most_records": 2, "weigh": "person"}
     there = DualQuery(**job, engine="dask", scheduler=address).fit(tmp_path, schema=SCHEMA)
     assert_same(DualQuery(**job).fit(tmp_path, schema=SCHEMA), there)
+
+
+@pytest.mark.parametrize(("most", "weigh"), [(3, "record"), (20, "person"), (40, "person")])
+def test_tables_of_persons_are_counted_from_bits(folder: Path, most: int, weigh: str) -> None:
+    """Without codes where rows lie in one layer each; both ways give the same counts."""
+    frame = parquet.read_table(folder)
+    random = np.random.default_rng(4)
+    who = pa.array(np.sqrt(random.integers(0, 6000, len(frame))).astype(int))
+    persons = Persons("who", most, Weigh(weigh))
+    table = ByPerson(open_table(frame.append_column("who", who)), persons)
+    engine, workload = LocalEngine(), random_marginals(SCHEMA, 3, 400)
+    engine.count(table, workload, OutOfDomain.REFUSE)
+    assert table.strata.disjoint == (most < 40)
+    assert (engine._packed is not None) == (most < 40)
+    pairs = Marginals(Groups.single(SCHEMA), np.array([[0, 1], [3, 7]], dtype=np.int32))
+    found = engine.tabulate(table, SCHEMA, pairs, OutOfDomain.REFUSE)
+    codes = EncodedRows.read(table, SCHEMA, range(WIDTH))
+    np.testing.assert_array_equal(found, tabulate(codes, pairs))
 
 
 @pytest.mark.parametrize("step", ["largest", "tally", "locate"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import dualquery as dq
@@ -176,9 +177,16 @@ def test_what_cannot_be_declared_is_refused(frame: pd.DataFrame) -> None:
         ({"open": True, "type": "date"}, "for others declare bounds"),
         ({"open": True, "group": {"a": ["b"]}}, "not known yet"),
         ({"open": True, "missing": 3}, "missing = 3"),
+        ({"open": True, "group": "prefix:x"}, 'expected "prefix:N"'),
     ):
         with pytest.raises(SchemaError, match=told):
             Declaration.from_dict({"age": entry})
+    ruled = {
+        "attributes": DECLARED,
+        "constraints": [{"forbid": "ward=north & icd=Z9"}],
+    }
+    with pytest.raises(SchemaError, match=r"no attribute 'icd'.*add others to the schema"):
+        Declaration.from_dict(ruled)
     with pytest.raises(SchemaError, match="draft = true"):
         Declaration.from_dict({"draft": True, "attributes": {"age": {"open": True}}})
     with pytest.raises(SchemaError, match=r"no column 'agee'.*did you mean 'age'"):
@@ -187,6 +195,19 @@ def test_what_cannot_be_declared_is_refused(frame: pd.DataFrame) -> None:
         draft_with_price(frame, {"ward": DECLARED["ward"]}, epsilon=1.0, delta=1e-6)
     with pytest.raises(TableError, match="no schema"):
         draft_with_price(frame.head(3), {"icd": {"open": True}}, epsilon=1.0, delta=1e-6)
+
+
+def test_odd_cells_are_counted_as_a_release_reads_them() -> None:
+    words = pa.array(["a", "True", "NA", None] * 300 + [f"v{i}" for i in range(60)])
+    coded = words.dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+    table = pa.table({"text": coded, "number": ["-9", "-9.0", " 7", "x"] * 300 + ["8.5"] * 60})
+    declared = {
+        "text": {"open": True, "missing": ["NA", 1]},  # 1 stands for True, too
+        "number": {"open": True, "type": "whole", "missing": [-9]},
+    }
+    made = draft_with_price(table, declared, epsilon=8.0, delta=1e-6, seed=1)
+    assert made.schema["text"].values == ("a",)
+    assert made.schema["number"].values == (7,)
 
 
 def test_the_grid_is_of_round_numbers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -66,8 +67,8 @@ def schema(
 
     if out.exists() and not overwrite:
         raise SchemaError(f"{str(out)!r} exists; choose another name or pass --overwrite")
-    if not out.parent.is_dir():
-        raise SchemaError(f"no such folder: {str(out.parent)!r}")  # before anything is paid for
+    if not os.access(out.parent, os.W_OK):  # before anything is paid for
+        raise SchemaError(f"no folder to write to: {str(out.parent)!r}")
     chosen = (options.names(columns), options.names(exclude) or [])
     if epsilon is None:
         given = {"declare": declare, "delta": delta, "ledger": ledger, "note": note, "unit": unit,

@@ -19,6 +19,7 @@ from dualquery.base.stored import Document
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.declared import Edge
 from dualquery.domain.documents import read_document
+from dualquery.domain.hierarchy import Hierarchy
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import DAY, Number, Type
 
@@ -187,7 +188,22 @@ class Declaration:
             columns.extend(rest.require_resolved().attributes)
         if not columns:
             raise SchemaError(f"{where} declares no column")
-        return cls(tuple(columns), tuple(content.get("constraints", ())))
+        rules = content.get("constraints", [])
+        if rules:  # before anything is paid for
+            _check_rules(rules, columns)
+        return cls(tuple(columns), tuple(rules))
+
+
+def _check_rules(rules: object, columns: Sequence[Attribute | Bounded | Open]) -> None:
+    """Refuse rules that name a column whose domain is yet to be found."""
+    known = {a.name: a.to_dict() for a in columns if isinstance(a, Attribute)}
+    try:
+        Schema.from_dict({"attributes": known, "constraints": rules})
+    except SchemaError as error:
+        raise SchemaError(
+            f"{error}. Before a schema is paid for, rules can only name columns whose domain is "
+            "declared; add others to the schema that you get"
+        ) from None
 
 
 def _bounded(name: str, entry: Document) -> Bounded:
@@ -234,6 +250,8 @@ def _open(name: str, entry: Document) -> Open:
             f"attribute {name!r}: open with group = {group!r}; expected a prefix such as "
             '"prefix:1", because the values are not known yet'
         )
+    if group is not None:
+        Hierarchy.of(name, group, ["tried before anything is paid for"])
     return Open(name, Type(kind), tried.missing_words, group)
 
 

@@ -12,7 +12,7 @@ from dualquery.domain.schema import Schema
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.rows.bits import PackedOnes
-from dualquery.rows.counting import count_packed, count_rows
+from dualquery.rows.counting import count_layers, count_packed, pack_layers
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.packed import PackedRows
@@ -34,7 +34,8 @@ class LocalEngine:
         # Tables are measured several times over: their codes are kept once they were read.
         self._encoded: tuple[Table, Schema, EncodedRows] | None = None
         # So are the packed columns of 0/1 attributes, from which tables are counted as well.
-        self._packed: tuple[Table, PackedOnes] | None = None
+        # Rows that weigh the same are one layer, with the parts that each of them counts.
+        self._packed: tuple[Table, tuple[tuple[int, PackedOnes], ...]] | None = None
 
     def count(
         self,
@@ -44,8 +45,12 @@ class LocalEngine:
         keep: Schema | None = None,
     ) -> Counted:
         self._packed = None
-        if isinstance(table, Weighed):  # a row weighs more than a bit can say
-            return count_rows(table, workload, out_of_domain)
+        if isinstance(table, Weighed):
+            layers = pack_layers(table, workload, out_of_domain)
+            # Layers of binary digits share rows, and would take more memory than codes.
+            if table.strata.disjoint:
+                self._keep(table, layers, workload.schema)
+            return count_layers(layers, workload, table)
         literals = workload.literals
         if keep is None or PackedOnes.fit(literals, keep):
             packed = PackedRows.pack(table, workload.schema, literals, out_of_domain)
@@ -55,17 +60,25 @@ class LocalEngine:
             )
             self._encoded = None if rows is None else (table, keep, rows)
         counted = count_packed(packed, workload)
-        ones = PackedOnes.of(packed, workload.schema)
-        if ones is not None:
-            self._packed = (table, ones)
+        self._keep(table, [(1, packed)], workload.schema)
         return counted
+
+    def _keep(self, table: Table, layers: list[tuple[int, PackedRows]], schema: Schema) -> None:
+        """Keep packed columns from which tables can be counted; the codes of others are read."""
+        found = [(parts, PackedOnes.of(packed, schema)) for parts, packed in layers]
+        ones = tuple((parts, one) for parts, one in found if one is not None)
+        if ones and len(ones) == len(layers):
+            self._packed = (table, ones)
 
     def tabulate(
         self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
     ) -> npt.NDArray[np.int64]:
         ones = self._packed
-        if ones is not None and ones[0] is table and ones[1].hold(marginals):
-            return ones[1].tabulate(marginals)
+        if ones is not None and ones[0] is table and ones[1][0][1].hold(marginals):
+            cells = np.zeros(marginals.cells, dtype=np.int64)
+            for parts, one in ones[1]:
+                cells += parts * one.tabulate(marginals)
+            return cells
         attributes = np.unique(marginals.attributes).tolist()
         kept = self._encoded
         if kept is None or kept[0] is not table or not set(attributes) <= set(kept[2].columns):

@@ -360,9 +360,12 @@ class Tuning:
         player = self.chosen_player(schema, queries, measures)
         if shape is not None and self.may_measure(player):
             started = self.start is not None
-            tables = make_tables_plan(budget, shape, started=started)
-            if tables is None and not started:
+            tables = make_tables_plan(budget, shape)
+            if tables is None:
+                # Pairs of a wide table are too noisy to tell a good start from a poor one.
                 tables = make_wide_plan(budget, shape)
+            if tables is None or (started and not tables.wide):
+                tables = make_tables_plan(budget, shape, started=started)
             if tables is not None:
                 return Plan.of_tables(tables)
         return make_plan(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -198,8 +199,8 @@ def count(
             notice(f"NOT PRIVATE, for your eyes only: {line}")
     if job.start is not None and plan.tables is None:
         raise ParameterError(
-            "start speaks of measured tables, and this run would measure none (too wide, too few "
-            "rows, or measure off); leave it out"
+            "start speaks of measured tables, and this run would measure none (too few rows, or "
+            "measure off); leave it out"
         )
     parameters = replace(
         run_parameters(mechanism, tuning, plan, job.schedule, len(asked)),
@@ -251,7 +252,7 @@ def play(
             tabulate,
             player_of(job.asked, plan.tables, weights=job.weights, fine=job.fine),
             source,
-            expected=(lambda marginals: None) if job.start is None else job.start.expected,
+            expected=partial(_expected, job.start, plan.tables.wide),
             journal=run.journal,
             observer=lambda done, total: progress("measuring", done, total),
         )
@@ -323,6 +324,17 @@ def finish(
     if job.player is Player.MODEL:
         return refitted(made, steps=0, errors=False)
     return made
+
+
+def _expected(start: Start | None, wide: bool, marginals: Marginals) -> Floats | None:
+    """What a start says of some marginals; on a wide table, of one-way tables only.
+
+    There, whether columns depend on one another is judged from all measured pairs alike, and
+    pairs that lean on a start are not alike.
+    """
+    if start is None or (wide and marginals.arity > 1):
+        return None
+    return start.expected(marginals)
 
 
 def _counted(

@@ -60,23 +60,34 @@ def count_rows(
     what it weighs.
     """
     if isinstance(table, Weighed):
-        return _count_weighed(table, workload, out_of_domain)
+        return count_layers(pack_layers(table, workload, out_of_domain), workload, table)
     packed = PackedRows.pack(table, workload.schema, workload.literals, out_of_domain)
     return count_packed(packed, workload)
 
 
-def _count_weighed(table: Weighed, workload: Workload, out_of_domain: OutOfDomain) -> Counted:
+def pack_layers(
+    table: Weighed, workload: Workload, out_of_domain: OutOfDomain
+) -> list[tuple[int, PackedRows]]:
+    """The packed rows of every layer, with the parts that each of its rows counts."""
     strata = table.strata
     packers = [Packer(workload.schema, workload.literals) for _ in strata.layers]
     attributes = [int(a) for a in np.unique(workload.literals.attribute)]
     for number, block in table.by_layer(workload.schema, attributes, out_of_domain):
         packers[number].add(block)
+    found = ((layer.parts, p.finish()) for layer, p in zip(strata.layers, packers, strict=True))
+    return [
+        (parts, packed) for parts, packed in found if packed.rows
+    ]  # a digit may be in no weight
+
+
+def count_layers(
+    layers: list[tuple[int, PackedRows]], workload: Workload, table: Weighed
+) -> Counted:
+    """The counts of all layers together, in parts."""
     counts = np.zeros(len(workload), dtype=np.int64)
-    for layer, packer in zip(strata.layers, packers, strict=True):
-        packed = packer.finish()
-        if packed.rows:  # no weight may have this binary digit
-            counts += layer.parts * count_packed(packed, workload).counts
-    return Counted(counts, strata.parts)
+    for parts, packed in layers:
+        counts += parts * count_packed(packed, workload).counts
+    return Counted(counts, table.strata.parts)
 
 
 def count_packed(packed: PackedRows, workload: Workload) -> Counted:

@@ -22,7 +22,7 @@ from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.declaration import Bounded, Declaration, Open
 from dualquery.domain.schema import Schema
-from dualquery.domain.types import Type, number_of, text_of
+from dualquery.domain.types import Type, loose_text, number_of, text_of
 from dualquery.privacy.discovery import discover
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
@@ -263,7 +263,8 @@ def _add_values(found: Counter[str], column: pa.Array, one: Open, weight: Int64)
     if not pa.types.is_dictionary(coded.type):
         coded = coded.dictionary_encode()
     texts = [_text(cell, one) for cell in coded.dictionary.to_pylist()]
-    indices = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    # Codes may be bytes, which the number for missing cells need not fit into.
+    indices = coded.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy(zero_copy_only=False)
     totals = np.zeros(len(texts) + 1, dtype=np.int64)
     np.add.at(totals, indices, weight)
     for text, total in zip(texts, totals.tolist(), strict=False):
@@ -276,12 +277,15 @@ def _text(cell: object, one: Open) -> str | None:
     if cell is None or cell == "" or cell != cell:
         return None
     text = text_of(cell)
-    if text.strip() in one.missing_words:
+    words = one.missing_words
+    if text.strip() in words or loose_text(text) in words:
         return None
     if one.type is not Type.WHOLE:
         return text
     number = number_of(Type.WHOLE, cell)
-    return None if number is None or number != int(number) else str(int(number))
+    if number is None or number != int(number) or number in (number_of(one.type, w) for w in words):
+        return None
+    return str(int(number))
 
 
 def _drawn(

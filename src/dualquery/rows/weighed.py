@@ -23,7 +23,7 @@ from dualquery.rows.table import ArrowBlock, Block, DenseBlock, Ones, Table
 DROPPED = 0
 """The stratum of rows that are not counted."""
 
-FEW_WEIGHTS = 16
+FEW_WEIGHTS = 32
 """With more different weights than this, rows are counted by the binary digits of their weights."""
 
 
@@ -75,6 +75,11 @@ class Strata:
             return tuple(Layer(int(weights[n]), numbers == n) for n in numbers[1:])
         digits = range(int(weights.max()).bit_length())
         return tuple(Layer(1 << d, (weights >> d) & 1 == 1) for d in digits)
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether every row is in one layer at most."""
+        return len(self.weights) <= FEW_WEIGHTS
 
     def members(self, layer: Layer) -> npt.NDArray[np.int64]:
         """The rows of a layer."""

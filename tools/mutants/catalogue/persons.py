@@ -68,6 +68,14 @@ MUTANTS = (
         "Measured tables count records where persons should weigh the same.",
     ),
     Mutant(
+        "empty-table-refused",
+        "src/dualquery/estimator/stages.py",
+        "if mechanism.protected.size_is_public:\n            raise\n",
+        "if mechanism.protected.size_is_public or True:\n            raise\n",
+        ("tests/release/test_empty.py::test_nobody_sees_that_there_is_nobody",),
+        "Whether there is a release tells no rows from one row.",
+    ),
+    Mutant(
         "persons-events-of-records",
         "src/dualquery/estimator/stages.py",
         "transcript.events(budget.rows, budget.unit)",
