@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dualquery.baselines.baseline import Answering, Baseline
+from dualquery.baselines.fem import Fem
 from dualquery.baselines.independent import Independent
 from dualquery.baselines.matrix import MatrixMechanism
 from dualquery.baselines.mwem import IMPROVED, Mwem
@@ -92,6 +93,12 @@ def online(given: Given, seed: int) -> Baseline:
     )
 
 
+def fem(given: Given, seed: int) -> Baseline:
+    return Fem.fit(
+        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
+    )
+
+
 MAKERS: dict[str, Callable[[Given, int], Baseline]] = {
     "zeros": lambda given, seed: Zeros(),
     "uniform": lambda given, seed: Uniform(),
@@ -104,6 +111,7 @@ MAKERS: dict[str, Callable[[Given, int], Baseline]] = {
     "projection": projection,
     "matrix mechanism": matrix,
     "online multiplicative weights": online,
+    "fem": fem,
 }
 
 
@@ -169,9 +177,9 @@ def test_what_may_be_published_can_be_charged(given: Given, tmp_path: Path) -> N
         Mwem.fit(given.answers, given.workload, source=SeededSource(1), **settings)
 
 
-@pytest.mark.parametrize("kind", [ModelMwem, Projection, MatrixMechanism, OnlineWeights])
+@pytest.mark.parametrize("kind", [ModelMwem, Projection, MatrixMechanism, OnlineWeights, Fem])
 def test_the_exact_methods_are_charged_by_their_events(
-    kind: type[ModelMwem | Projection | MatrixMechanism | OnlineWeights],
+    kind: type[ModelMwem | Projection | MatrixMechanism | OnlineWeights | Fem],
     given: Given,
     tmp_path: Path,
 ) -> None:

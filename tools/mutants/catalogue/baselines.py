@@ -43,4 +43,20 @@ MUTANTS = (
         ("tests/baselines/test_matrix.py::test_a_measured_residual_has_the_stated_noise",),
         "Whole-number contrasts are longer than orthonormal ones, and so must be their noise.",
     ),
+    Mutant(
+        "baselines-comparisons-without-noise-on-the-level",
+        "src/dualquery/baselines/online.py",
+        "return level + int(discrete_laplace(self.prices.level_scale, 1, source)[0])",
+        "return level",
+        ("tests/baselines/test_online.py::test_levels_scores_and_counts_have_the_stated_noise",),
+        "Without noise on the level every comparison costs, and their number is not paid for.",
+    ),
+    Mutant(
+        "baselines-rounds-for-the-price-of-one",
+        "src/dualquery/baselines/fem.py",
+        "temperature = largest_scale(budget, np.ones(rounds), 1)",
+        "temperature = largest_scale(budget, np.ones(1), 1)",
+        ("tests/baselines/test_fem.py::test_the_cost_is_that_of_single_draws",),
+        "The temperature that one round may have, in all of them.",
+    ),
 )
