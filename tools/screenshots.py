@@ -62,8 +62,8 @@ def main() -> None:
         try:
             report = (folder / "demo" / "report.html").as_uri()
             shots = {
-                "page": shot(browser, report, 1200, 1240, ask=True),
-                "page-dark": shot(browser, report, 1200, 1240, dark=True, ask=True),
+                "page": shot(browser, report, 1200, 1130, ask=True),
+                "page-dark": shot(browser, report, 1200, 1130, dark=True, ask=True),
                 "page-phone": shot(browser, report, 390, 1180),
                 "charts": shot(browser, report, 1200, 1500, scroll="distributions"),
                 "private-page": shot(browser, (folder / "private.html").as_uri(), 1100, 1480),

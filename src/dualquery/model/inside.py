@@ -49,6 +49,43 @@ STEEPEST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
+class Surety:
+    """How surely the shares of sub-bins are known.
+
+    Attributes:
+        spread: the share of all records that each sub-bin has.
+        heaps: which sub-bins stand out, and are kept as they were measured.
+        noise: the standard deviation of the noise of one sub-bin, as a share of all records.
+        rows: the number of records.
+        curved: how firmly the counts hold the logarithm of the smooth density: the upper
+            diagonals of a matrix, the main one last; None if nothing was smoothed.
+    """
+
+    spread: Floats
+    heaps: npt.NDArray[np.bool_]
+    noise: float
+    rows: float
+    curved: Floats | None
+
+    def variance(self, moves: Floats) -> float:
+        """The variance of a figure that moves so with the share of each sub-bin.
+
+        A smooth density is off by what the noise left open, and by what chance did to the rows of
+        the table around any density. A count that was kept as it is, is off by its noise.
+        """
+        from scipy.linalg import solveh_banded
+
+        kept = self.heaps if self.curved is not None else np.ones(len(moves), dtype=bool)
+        found = float((np.where(kept, moves * self.noise, 0.0) ** 2).sum())
+        if self.curved is None:
+            return found
+        smooth = np.where(kept, 0.0, moves)
+        pulled = smooth * self.spread
+        found += float((smooth**2 * self.spread).sum()) / self.rows
+        return found + max(float(pulled @ solveh_banded(self.curved, pulled)), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
 class Spread:
     """How values are spread inside bins.
 
@@ -56,10 +93,12 @@ class Spread:
         shares: per sub-bin, its share of its bin; those of a bin add up to one.
         tilt: per sub-bin, by how much the logarithm of the density rises inside it, on the
             sub-bin's own scale; 0 if values are spread evenly there.
+        surety: how surely the shares are known.
     """
 
     shares: Floats
     tilt: Floats
+    surety: Surety
 
 
 def spread_inside(counts: Floats, noise: float, total: float, sub_bins: SubBins) -> Spread:
@@ -71,13 +110,14 @@ def spread_inside(counts: Floats, noise: float, total: float, sub_bins: SubBins)
         total: the number of records.
         sub_bins: of the column.
     """
-    smooth, heaps = _smoothed(counts, noise, total, sub_bins)
+    smooth, heaps, curved = _smoothed(counts, noise, total, sub_bins)
     spread = np.where(heaps, np.maximum(counts, 0.0), smooth)
     bin_of = sub_bins.bin_of
     whole = np.bincount(bin_of, spread)[bin_of]
     plain = sub_bins.plain
     shares: Floats = np.where(whole > 0.0, spread / np.where(whole > 0.0, whole, 1.0), plain)
-    return Spread(shares, _tilts(spread, sub_bins))
+    surety = Surety(spread / total, heaps, noise / total, total, curved)
+    return Spread(shares, _tilts(spread, sub_bins), surety)
 
 
 def _tilts(spread: Floats, sub_bins: SubBins) -> Floats:
@@ -108,22 +148,22 @@ def _tilts(spread: Floats, sub_bins: SubBins) -> Floats:
 
 def _smoothed(
     counts: Floats, noise: float, total: float, sub_bins: SubBins
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Smooth counts, and which sub-bins stand out from them."""
+) -> tuple[Floats, npt.NDArray[np.bool_], Floats | None]:
+    """Smooth counts, which sub-bins stand out from them, and how firmly they are held."""
     at = _along(sub_bins)
     widths, middles = np.diff(at), (at[1:] + at[:-1]) / 2.0
     heaps = np.zeros(len(counts), dtype=bool)
     if len(counts) <= NEIGHBOURS:
-        return np.maximum(counts, 0.0), heaps
+        return np.maximum(counts, 0.0), heaps, None
     bends = _bends(middles)
     problem = _Problem(counts / total, noise / total, widths, bends, _tails(counts, noise))
     heaps = _heaps(counts, noise, widths)
-    found = problem.likeliest(~heaps)
+    found, curved = problem.likeliest(~heaps)
     standing = np.abs(counts - total * found) > HEAP * noise
     if (standing != heaps).any() and not standing.all():
         heaps = standing
-        found = problem.likeliest(~heaps)
-    return total * found, heaps
+        found, curved = problem.likeliest(~heaps)
+    return total * found, heaps, curved
 
 
 def _along(sub_bins: SubBins) -> Floats:
@@ -195,13 +235,18 @@ class _Problem:
         self.bends = bends
         self.tails = tails
 
-    def likeliest(self, used: npt.NDArray[np.bool_]) -> Floats:
-        """The shares of the stiffness with the largest (approximate) marginal likelihood."""
+    def likeliest(self, used: npt.NDArray[np.bool_]) -> tuple[Floats, Floats | None]:
+        """The shares of the stiffness with the largest (approximate) marginal likelihood.
+
+        Returns:
+            The shares, and the curvature there: its inverse is the covariance of log densities.
+        """
         from scipy.linalg import cholesky_banded
 
         f = np.full(len(self.counts), -np.log(self.widths.sum()))
         best = -np.inf
         kept = self._shares(f)
+        held: Floats | None = None
         for stiffness in STIFFNESS:
             f, cost = self._fit(f, stiffness, used)
             shares = self._shares(f)
@@ -211,8 +256,8 @@ class _Problem:
             size = 2.0 * float(np.log(cholesky_banded(curved)[2]).sum())
             likelihood = -cost + 0.5 * len(self.bends) * np.log(stiffness) - 0.5 * size
             if likelihood > best:
-                best, kept = float(likelihood), shares
-        return kept
+                best, kept, held = float(likelihood), shares, curved
+        return kept, held
 
     def _fit(
         self, f: Floats, stiffness: float, used: npt.NDArray[np.bool_]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.sub_bins import SubBins
-from dualquery.model.inside import spread_inside
+from dualquery.model.inside import Surety, spread_inside
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,8 +27,7 @@ class Within:
         shares: per sub-bin, its share of its *bin*; those of one bin add up to 1.
         measured: whether the shares were measured. Otherwise values are spread evenly over a bin,
             or over its logarithm if the bin is wide.
-        noise: the standard deviation of the noise of one sub-bin, as a share of all records; 0 if
-            nothing was measured.
+        surety: how surely the shares are known; None if nothing was measured.
         tilt: per sub-bin, by how much the logarithm of the density rises inside it; None if
             values are spread evenly in each.
     """
@@ -36,7 +35,7 @@ class Within:
     sub_bins: SubBins
     shares: Floats
     measured: bool = False
-    noise: float = 0.0
+    surety: Surety | None = None
     tilt: Floats | None = None
 
     @classmethod
@@ -56,7 +55,7 @@ class Within:
             total: the number of records.
         """
         found = spread_inside(counts, noise, total, sub_bins)
-        return cls(sub_bins, found.shares, True, noise / total, found.tilt)
+        return cls(sub_bins, found.shares, True, found.surety, found.tilt)
 
     @property
     def edges(self) -> Floats:

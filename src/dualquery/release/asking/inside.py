@@ -97,37 +97,36 @@ class Numbers:
         part = (goal - (ends[place] - heights[place])) / heights[place]
         return int(order[place]), float(min(max(part, 0.0), 1.0))
 
-    # The noise of measured sub-bins
+    # How surely it is known where numbers lie inside the bins
 
-    def noise_of_mean(self, shares: Floats, all_shares: Floats) -> float:
-        """The variance of a mean that stems from the noise of the sub-bins alone.
+    def variance_of_mean(self, shares: Floats, all_shares: Floats) -> float:
+        """The variance of a mean that stems from where numbers lie inside the bins.
+
+        That of the noise of all sub-bins, as if nothing was smoothed: a smooth density that is too
+        flat at one end moves a mean more than it moves any share.
 
         Args:
             shares: the distribution of the codes among the records that are asked about.
             all_shares: the distribution of the codes among all records, where the noise was added.
         """
-        if self.within is None or not self.within.noise:
+        if self.within is None or self.within.surety is None:
             return 0.0
+        noise = self.within.surety.noise
         parts = self.within.sub_bins
         count = np.diff(parts.start)
         means = self.within.means
         middle = (np.bincount(parts.bin_of, means) / count)[parts.bin_of]
         squares = np.bincount(parts.bin_of, (means - middle) ** 2)
-        return float(((shares * self._scale(all_shares)) ** 2) @ squares)
+        return float(((shares * noise / np.maximum(all_shares, noise)) ** 2) @ squares)
 
-    def noise_of_share(self, shares: Floats, all_shares: Floats, wanted: float) -> float:
-        """The same for the share of the numbers below a quantile."""
-        if self.within is None or not self.within.noise:
+    def variance_of_share(self, shares: Floats, wanted: float) -> float:
+        """The same for the share of the numbers below a quantile, by the smooth density."""
+        if self.within is None or self.within.surety is None:
             return 0.0
-        parts = self.within.sub_bins
         place, part = self._place(shares, wanted)
-        code = int(parts.bin_of[place])
-        count = int(parts.start[code + 1] - parts.start[code])
-        below = place - int(parts.start[code]) + part
-        scale = float((shares * self._scale(all_shares))[code])
-        return scale**2 * below * (1.0 - below / count)
-
-    def _scale(self, all_shares: Floats) -> Floats:
-        """The noise of one sub-bin as a share of its bin."""
-        noise = 0.0 if self.within is None else self.within.noise
-        return noise / np.maximum(all_shares, noise or 1.0)
+        below = (np.arange(len(self.within.shares)) < place).astype(float)
+        below[place] = part
+        surety, bin_of = self.within.surety, self.within.bin_of
+        whole = np.maximum(np.bincount(bin_of, surety.spread), surety.noise)
+        middle = np.bincount(bin_of, self.within.shares * below)
+        return surety.variance((shares / whole)[bin_of] * (below - middle[bin_of]))

@@ -204,7 +204,7 @@ class Questions:
         value = float(joint @ numbers.mean) / found.total
         moves = np.append((numbers.mean - value) / found.total, 0.0)
         errors = np.append(found.errors[: len(numbers.mean)], found.errors[-1])
-        inner = numbers.noise_of_mean(joint / found.total, self._all_shares(column, numbers))
+        inner = numbers.variance_of_mean(joint / found.total, self._all_shares(column, numbers))
         outer = float(standard_errors(moves, errors))
         atoms = self._atoms([column], self._present([column], where))
         if atoms is not None:
@@ -232,9 +232,7 @@ class Questions:
             parts = found.total * np.array([wanted, 1.0 - wanted])
             errors = np.append(self._errors(attributes, parts), found.errors[-1])
             moves = np.array([1.0 - wanted, -wanted, 0.0]) / found.total
-            inner = numbers.noise_of_share(
-                joint / found.total, self._all_shares(column, numbers), wanted
-            )
+            inner = numbers.variance_of_share(joint / found.total, wanted)
             outer = float(standard_errors(moves, errors))
             if atoms is not None:
                 below = (numbers.parts_below(joint, wanted) - wanted) / found.total
