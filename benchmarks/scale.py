@@ -299,6 +299,64 @@ def cluster() -> Rows:
     ]
 
 
+def share(rows: int = 4_000_000, width: int = 100) -> Rows:
+    """The client's share of the processor time: a default release of a Parquet folder, two workers.
+
+    DUALQUERY_ROWS sets another number of rows.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from dualquery.engines.cluster import DaskEngine
+
+    rows = int(os.environ.get("DUALQUERY_ROWS", rows))
+    generator = np.random.default_rng(0)
+    names = [f"x{i}" for i in range(width)]
+    schema = Schema(tuple(Attribute.binary(name) for name in names))
+    workers: dict[str, float] = {}
+    leave = DaskEngine.__exit__
+
+    def leaving(self: DaskEngine, *error: Any) -> None:
+        workers.update(self.client.run(time.process_time))
+        leave(self, *error)
+
+    DaskEngine.__exit__ = leaving  # type: ignore[method-assign]  # the last moment they can be asked
+    stages: dict[str, float] = {}
+    last = ["preparing", time.process_time()]
+
+    def progress(stage: str, done: int, total: int) -> None:
+        if stage != last[0]:
+            now = time.process_time()
+            stages[last[0]] = stages.get(last[0], 0.0) + now - last[1]
+            last[:] = [stage, now]
+
+    with tempfile.TemporaryDirectory() as place:
+        data = Path(place) / "data"
+        data.mkdir()
+        for number in range(8):
+            part = {n: (generator.random(rows // 8) < 0.3).astype(np.int8) for n in names}
+            parquet.write_table(pa.table(part), data / f"{number}.parquet", row_group_size=1 << 18)
+        begun, clock = time.process_time(), time.perf_counter()
+        last[1] = begun
+        job = DualQuery(epsilon=1.0, delta=1e-6, seed=7, engine="dask")
+        job.release(data, Path(place) / "out", schema=schema, progress=progress)
+        progress("done", 0, 0)
+        client, whole = time.process_time() - begun, time.perf_counter() - clock
+    spent = sum(workers.values())
+    return [
+        {
+            "part": "share",
+            "rows": rows,
+            "columns": width,
+            "clock_s": whole,
+            "client_processor_s": client,
+            "workers_processor_s": spent,
+            "client_share": client / (client + spent),
+            **{f"client, {stage}": seconds for stage, seconds in stages.items()},
+        }
+    ]
+
+
 HERE: dict[str, Callable[[], Rows]] = {
     **{f"biased-{width}": partial(biased, width) for width in WIDTHS},
     "ratings": ratings,
@@ -306,6 +364,7 @@ HERE: dict[str, Callable[[], Rows]] = {
     "rounds-large": partial(rounds, (2_000_000, 20_000_000)),
     "folder": folder,
     "cluster": cluster,
+    "share": share,
 }
 
 

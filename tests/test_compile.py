@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -92,3 +93,55 @@ def test_a_users_own_cache_is_kept_to_and_old_ones_go(copy: Path, tmp_path: Path
     assert left == str(home)  # kernels of other packages are not affected
     names = sorted(folder.name for folder in home.iterdir())
     assert names == sorted([Path(where).name, "kernels-3", "kernels-4", "other"])
+
+
+EXACT = {"largest_distance"}
+"""Kernels whose result does not depend on the order of operations: a maximum is one of them."""
+
+
+def test_reordered_sums_are_compiled_once() -> None:
+    """A seeded run gives the same release whether its kernels were compiled before or not.
+
+    With `fastmath` sums may be reordered. A kernel that another one calls is compiled by itself
+    and with its caller, in two orders; an empty cache decides which of them runs.
+    """
+    for path in PACKAGE.rglob("*_kernels.py"):
+        text = path.read_text(encoding="utf-8")
+        if "fastmath=True" not in text:
+            continue
+        functions = [one for one in ast.parse(text).body if isinstance(one, ast.FunctionDef)]
+        apart = {
+            one.name
+            for one in functions
+            if any(ast.unparse(decorator) == "_compiled" for decorator in one.decorator_list)
+        }
+        assert apart  # the name of the decorator is part of this test
+        for one in functions:
+            called = {
+                node.func.id
+                for node in ast.walk(one)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            }
+            assert not (called & apart) - EXACT, f"{path.name}: {one.name}"
+
+
+SLOPES = """
+import hashlib
+import numpy as np
+from dualquery.model._measured_kernels import weigh_tables
+random = np.random.default_rng(0)
+folded = random.random((60, 64), dtype=np.float32)
+weights = random.dirichlet(np.ones(64)).astype(np.float32)
+first = np.array([[0, 5, 12], [0, 5, 12]])
+sizes = np.array([[3, 4, 5], [5, 7, 30]])
+start = np.array([0, 60, 1110])
+slope, by_weight = np.zeros_like(folded), np.zeros(64, dtype=np.float32)
+ones = np.ones(1110, dtype=np.float32)
+weigh_tables(folded, weights, first, sizes, start, ones, ones[:2], ones[0], slope, by_weight)
+print(hashlib.sha256(slope.tobytes() + by_weight.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_an_empty_cache_changes_no_digit(copy: Path) -> None:
+    assert run(copy, SLOPES) == run(copy, SLOPES)

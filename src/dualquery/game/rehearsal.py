@@ -194,7 +194,7 @@ def _measured_again(
 
 def _with_narrow(asked: Workload, seed: int) -> Workload:
     """The asked queries, and some on one and two attributes that they name."""
-    named = np.unique(asked.literals.attribute[asked.terms >> 1])
+    named = asked.used
     judged = asked
     for k in (1, 2):
         if k <= len(named):

@@ -109,7 +109,7 @@ class TablesPlayer:
     @cached_property
     def used(self) -> npt.NDArray[np.int32]:
         """The attributes that the queries name."""
-        return np.unique(self.workload.literals.attribute[self.workload.terms >> 1])
+        return self.workload.used
 
     @cached_property
     def _compiled(self) -> CompiledWorkload:

@@ -18,6 +18,10 @@ MOST_SETS = 20_000
 """Pairs, or triples, beyond which tables take too long to count and to fit."""
 
 
+MOST_COUNTED = 1 << 22
+"""The most numbers of sets, possible ones included, for which a sum each is kept."""
+
+
 def attribute_sets(workload: Workload, arity: int) -> npt.NDArray[np.int32]:
     """The sets of so many attributes that occur together in a query, in order."""
     return weighed_sets(workload, arity)[0]
@@ -34,29 +38,58 @@ def weighed_sets(
         weights: how much each query counts; all of them alike where left out.
     """
     weights = np.ones(len(workload)) if weights is None else weights
-    attribute = workload.literals.attribute[workload.terms >> 1].astype(np.int64)
+    attribute = workload.literals.attribute[workload.terms >> 1]
     lengths = np.diff(workload.start)
     width = len(workload.schema)
-    found: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
-    counted: list[Floats] = [np.empty(0)]
+    numbers: list[tuple[npt.NDArray[np.int64], Floats]] = []
     for length in np.unique(lengths[lengths >= arity]).tolist():
         chosen = np.flatnonzero(lengths == length)
-        sets = np.sort(attribute[workload.start[chosen][:, None] + np.arange(length)], axis=1)
+        places = workload.start[chosen][:, None] + np.arange(length)
+        sets = _in_rising_order(attribute[places].T)
         for part in combinations(range(length), arity):
             # One number per set: sorting numbers is many times faster than sorting rows.
-            number = np.zeros(len(sets), dtype=np.int64)
+            number = np.zeros(len(chosen), dtype=np.int64)
             for place in part:
-                number = number * width + sets[:, place]
-            different, which = np.unique(number, return_inverse=True)
-            found.append(different)
-            counted.append(np.bincount(which, weights[chosen], len(different)).astype(np.float64))
-    number, which = np.unique(np.concatenate(found), return_inverse=True)
-    weight = np.bincount(which, np.concatenate(counted), len(number)).astype(np.float64)
+                number = number * width + sets[place]
+            numbers.append((number, weights[chosen]))
+    number, weight = _added(numbers, width**arity)
     digits = []
     for _ in range(arity):
         number, digit = np.divmod(number, width)
         digits.append(digit)
     return np.stack(digits[::-1], axis=1).astype(np.int32), levels_of(weight, float(weights.min()))
+
+
+def _in_rising_order(columns: npt.NDArray[np.int32]) -> list[npt.NDArray[np.int64]]:
+    """The same numbers with the smallest of every row in the first column, and so on."""
+    ordered = [column.astype(np.int64) for column in columns]
+    for last in range(len(ordered) - 1, 0, -1):  # so few columns are sorted fastest by swaps
+        for place in range(last):
+            low, high = ordered[place], ordered[place + 1]
+            ordered[place], ordered[place + 1] = np.minimum(low, high), np.maximum(low, high)
+    return ordered
+
+
+def _added(
+    numbers: list[tuple[npt.NDArray[np.int64], Floats]], most: int
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The different numbers, all below `most`, in rising order, and the weights of each added."""
+    if most <= MOST_COUNTED:  # a sum for every number there can be, instead of a sort
+        occurs, sums = np.zeros(most, dtype=bool), np.zeros(most)
+        for number, weights in numbers:
+            occurs[number] = True
+            sums += np.bincount(number, weights, most)
+        different = np.flatnonzero(occurs)
+        return different, sums[different]
+    found: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    counted: list[Floats] = [np.empty(0)]
+    for number, weights in numbers:
+        different, which = np.unique(number, return_inverse=True)
+        found.append(different)
+        counted.append(np.bincount(which, weights, len(different)).astype(np.float64))
+    different, which = np.unique(np.concatenate(found), return_inverse=True)
+    weight = np.bincount(which, np.concatenate(counted), len(different)).astype(np.float64)
+    return different, weight
 
 
 def levels_of(weight: Floats, query: float) -> npt.NDArray[np.int64]:
@@ -101,7 +134,7 @@ class Shape:
     @classmethod
     def of(cls, workload: Workload, weights: Floats | None = None) -> Shape:
         """The shape of a workload; `weights` says how much each query counts."""
-        used = np.unique(workload.literals.attribute[workload.terms >> 1])
+        used = workload.used
         codes = int(workload.schema.sizes[used].sum())
         _, pairs = weighed_sets(workload, 2, weights)
         triples = weighed_sets(workload, 3, weights)[1] if len(pairs) <= MOST_SETS else pairs[:0]

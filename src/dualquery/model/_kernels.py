@@ -43,6 +43,26 @@ def _power_of_two(typing_context, n):
     return types.float32(types.float32), code
 
 
+@intrinsic
+def _bits_of(typing_context, x):
+    """The bits of a number in single precision as a whole number."""
+
+    def code(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), code
+
+
+@intrinsic
+def _of_bits(typing_context, bits):
+    """The number in single precision that has these bits."""
+
+    def code(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), code
+
+
 @njit(inline="always")
 def fast_exp(x):
     """exp in single precision, relative error below 3e-7 on ±87, in a form that vectorises."""
@@ -137,11 +157,17 @@ def backward(
 
 @_compiled
 def largest_distance(a, b):
-    """max |a − b|."""
-    most = np.float32(0.0)
+    """max |a − b|.
+
+    Numbers that are not negative are in the order of their bits, and the maximum of whole numbers
+    is taken in vectors; that of floating-point numbers is not.
+    """
+    most = np.int32(0)
     for q in range(len(a)):
-        most = max(most, abs(a[q] - b[q]))
-    return most
+        distance = _bits_of(abs(np.float32(a[q] - b[q])))
+        if distance > most:
+            most = distance
+    return _of_bits(most)
 
 
 @_compiled

@@ -9,6 +9,10 @@ import numpy as np
 from dualquery.base.compile import njit
 
 _compiled = njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+# A kernel that is called by another has to become a part of it. As a function of its own it would
+# be compiled twice, by itself and with its caller, and sums that may be reordered would end in
+# other last digits; which of the two is called depends on whether the cache was empty.
+_part_of_a_kernel = njit(fastmath=True, error_model="numpy", inline="always")
 
 LARGE = 256
 """Tables of so many cells are weighed by matrix products."""
@@ -32,7 +36,7 @@ def weigh_pairs(expected, counts, precision, total):
     return value
 
 
-@_compiled
+@_part_of_a_kernel
 def _small_table(
     folded, weighted, weights, first, sizes, counts, precision, total, folded_slope, weight_slope,
     pair, pulled,
@@ -65,7 +69,7 @@ def _small_table(
     return value
 
 
-@_compiled
+@_part_of_a_kernel
 def _large_table(
     folded, weighted, weights, first, sizes, counts, precision, total, folded_slope, weight_slope,
     scratch,

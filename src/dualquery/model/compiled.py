@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.order import lexical_order
 from dualquery.base.ragged import offsets, taken
 from dualquery.model.stack import Stack
 from dualquery.workloads.workload import Workload
@@ -76,7 +77,7 @@ class CompiledWorkload:
         matrix[workload.is_parity] += np.where(
             matrix[workload.is_parity] >= 0, np.int32(2 * len(workload.literals)), np.int32(0)
         )
-        order = np.lexsort(matrix.T[::-1])
+        order = lexical_order(np.ascontiguousarray(matrix.T))
         arranged = matrix[order]
         prefixes = arranged[:, :-1]
         new = np.ones(len(workload), dtype=bool)
@@ -89,7 +90,7 @@ class CompiledWorkload:
         first_row = stack.start[stack.positions(literals.attribute)]
         return cls(
             len(literals),
-            order.astype(np.int64),
+            order,
             np.append(first, len(workload)).astype(np.int64),
             offsets(used.sum(axis=1)),
             kept[used],

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.order import lexical_order
 from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
 from dualquery.rows.encoding import OutOfDomain
@@ -421,13 +422,7 @@ def _sorted_terms(terms: Terms) -> Terms:
 
 def _ordered(terms: Terms) -> tuple[Terms, Positions]:
     """Queries ordered by all their terms except the last, so that neighbours share columns."""
-    leading = list(terms.T[: max(1, terms.shape[1] - 1)])
-    if terms.max(initial=0) < 1 << 16:  # then NumPy's stable sort is a radix sort
-        order = np.arange(len(terms))
-        for column in reversed(leading):
-            order = order[np.argsort(column[order].astype(np.uint16), kind="stable")]
-    else:
-        order = np.lexsort(leading[::-1])
+    order = lexical_order(terms.T[: max(1, terms.shape[1] - 1)])
     return np.take(terms, order, axis=0), order
 
 

@@ -104,10 +104,22 @@ class Workload:
         """Whether any query is a parity."""
         return bool(self.is_parity.any())
 
+    @cached_property
+    def used(self) -> IntArray:
+        """The attributes that the queries name, in rising order."""
+        named = np.zeros(len(self.literals), dtype=bool)
+        named[self.terms >> 1] = True
+        found: IntArray = np.unique(self.literals.attribute[named])
+        return found
+
     def sorted_terms(self) -> IntArray:
         """A matrix with a row per query: its terms in rising order, filled with −1 on the left."""
         lengths = np.diff(self.start)
         widest = int(lengths.max(initial=0))
+        if self.arity is not None and widest:  # nothing to fill
+            matrix = self.terms.reshape(len(self), widest).copy()
+            matrix.sort(axis=1)
+            return matrix
         matrix = np.full((len(self), widest), -1, dtype=np.int32)
         row = np.repeat(np.arange(len(self)), lengths)
         place = np.arange(len(self.terms)) - np.repeat(self.start[:-1], lengths)
