@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint format bench docs browser screenshots notebooks peers mutants coverage upgrade release-check clean
+.PHONY: demo test test-slow lint format bench bench-guard bench-guard docs browser screenshots notebooks peers mutants coverage upgrade release-check clean
 .DELETE_ON_ERROR:
 
 # The package alone, for those who only want to see it run.
@@ -75,6 +75,9 @@ format: $(READY)
 
 bench: $(READY)  ## what is claimed to be fast, against what a user would do instead
 	$(BIN)/python -m benchmarks
+
+bench-guard: $(READY)  ## fails if a kernel or a small release lost a third of its speed against NumPy
+	$(BIN)/python -m benchmarks.guard
 
 clean:
 	rm -rf $(VENV) demo-release build
