@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint format bench bench-guard bench-guard docs browser screenshots notebooks peers mutants coverage upgrade release-check clean
+.PHONY: demo test test-slow lint format bench bench-guard docs browser screenshots notebooks peers mutants coverage upgrade release-check clean
 .DELETE_ON_ERROR:
 
 # The package alone, for those who only want to see it run.

@@ -35,7 +35,7 @@ from dualquery.model.mixture import Mixture
 from dualquery.release.release import Release
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.table import BLOCK_ROWS, DenseBlock
+from dualquery.rows.table import DenseBlock, blocks_of_codes
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.workload import Workload
 
@@ -55,9 +55,7 @@ class CodedTable:
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
     ) -> Iterator[DenseBlock]:
-        for first in range(0, len(self.codes), BLOCK_ROWS):
-            part = self.codes[first : first + BLOCK_ROWS]
-            yield DenseBlock(len(part), {a: np.ascontiguousarray(part[:, a]) for a in attributes})
+        return blocks_of_codes(self.codes, attributes)
 
 
 def adult(epsilon: float) -> Rows:

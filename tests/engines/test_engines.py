@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from dualquery.engines.engine import check_engine
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import PartTable, Private, add_parts, count_part, cut
 from dualquery.estimator import DualQuery
+from dualquery.model.compiled import CompiledWorkload
+from dualquery.model.mixture import Mixture
 from dualquery.privacy.sources import SeededSource
 from dualquery.privacy.unit import Persons, Weigh
 from dualquery.rows.arrow import ParquetTable
@@ -120,6 +123,106 @@ def test_the_same_release_from_workers(folder: Path, address: str, player: str) 
     )
     assert_same(here, there)
     assert not held._HELD  # nothing private stays behind
+
+
+def test_the_same_measured_tables_from_workers(folder: Path, address: str) -> None:
+    """Fits and the answers that draws are made against come from the workers; nothing differs."""
+    job = {"epsilon": 1.0, "delta": 1e-6, "queries": 2000, "seed": 5, "errors": False}
+    here = DualQuery(**job).fit(folder, schema=SCHEMA)
+    there = DualQuery(**job, engine="dask", scheduler=address).fit(folder, schema=SCHEMA)
+    assert any(one.measurement is not None for one in here.transcript)
+    assert any(len(one.draws) for one in here.transcript)
+    assert_same(here, there)
+    assert not held._HELD
+
+
+def test_a_model_is_sent_instead_of_answers(address: str) -> None:
+    """A shard answers its own queries from the model, to the same last digit."""
+    workload = random_marginals(SCHEMA, 3, 500)
+    random = np.random.default_rng(1)
+    tables = random.random((2 * WIDTH, 3))
+    tables[1::2] = 1.0 - tables[::2]
+    model = Mixture(SCHEMA, np.array([0.5, 0.3, 0.2]), tables)
+    answers = Counted(random.integers(0, 1000, 500), 1000)
+    actions = Actions.plain(workload)
+    local = LocalEngine().query_player(actions, answers, 1000)
+    played = model.answers_to(CompiledWorkload.of(workload), single=True)
+    with open_engine("dask", address) as engine:
+        remote = engine.query_player(actions, answers, 1000)
+        for number in range(2):
+            one = local.draw(50.0, played, 100, SeededSource(number))
+            other = remote.draw(50.0, model, 100, SeededSource(number))
+            np.testing.assert_array_equal(one.queries, other.queries)
+            np.testing.assert_array_equal(one.negated, other.negated)
+
+
+def test_shards_of_a_dead_client_are_dropped(address: str) -> None:
+    workload = random_marginals(SCHEMA, 3, 50)
+    answers = Counted(np.arange(50), 1000)
+    with open_engine("dask", address) as engine:
+        remote = engine.query_player(Actions.plain(workload), answers, 1000)
+        remote.draw(1.0, np.zeros(50), 5, SeededSource(0))
+        assert held._HELD
+        held.drop_idle(time.monotonic() + held.IDLE / 2)
+        assert held._HELD  # asked for a moment ago
+        held.drop_idle(time.monotonic() + 2 * held.IDLE)
+        assert not held._HELD
+        # A client that was slow, and not dead, makes its shards again.
+        again = remote.draw(1.0, np.zeros(50), 5, SeededSource(1))
+    local = LocalEngine().query_player(Actions.plain(workload), answers, 1000)
+    expected = local.draw(1.0, np.zeros(50), 5, SeededSource(1))
+    np.testing.assert_array_equal(again.queries, expected.queries)
+
+
+def test_parts_of_wide_tables_have_fewer_rows(folder: Path, monkeypatch) -> None:
+    table = open_table(folder)
+    assert isinstance(table, ParquetTable)
+    assert len(cut(table, 1)) == 1
+    monkeypatch.setattr(parts, "MOST_BYTES", 1000)  # of 10 bits, 800 rows: two row groups
+    assert len(cut(table, 1, 10)) == 4
+    assert len(cut(table, 1, 10**6)) == 7  # no row group is split
+
+
+def test_footers_of_many_files_are_read_by_workers(tmp_path: Path, address: str) -> None:
+    for number in range(40):
+        cells = {f"x{i}": [number & 1] for i in range(WIDTH)}
+        parquet.write_table(pa.table(cells), tmp_path / f"{number}.parquet")
+    workload = random_marginals(SCHEMA, 2, 30)
+    table = open_table(tmp_path)
+    expected = LocalEngine().count(table, workload, OutOfDomain.REFUSE)
+    with open_engine("dask", address) as engine:
+        found = engine.count(table, workload, OutOfDomain.REFUSE)
+    assert found.rows == 40
+    np.testing.assert_array_equal(found.counts, expected.counts)
+
+
+def test_a_cluster_with_certificates(folder: Path, tmp_path: Path) -> None:
+    """A scheduler behind TLS is used with the certificates of Dask's configuration."""
+    distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("cryptography")
+    security = distributed.Security.temporary()
+    job = {**RUN, "player": "record", "rounds": 2}
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tls",
+        security=security,
+        dashboard_address=None,
+    ) as cluster:
+        place = cluster.scheduler_address
+        assert place.startswith("tls://")
+        with pytest.raises(ParameterError, match="needs certificates"):
+            DualQuery(**job, engine="dask", scheduler=place).fit(folder, schema=SCHEMA)
+        files = {
+            "distributed.comm.tls.ca-file": security.tls_ca_file,
+            "distributed.comm.tls.client.cert": security.tls_client_cert,
+            "distributed.comm.tls.client.key": security.tls_client_key,
+        }
+        with dask.config.set(files):
+            there = DualQuery(**job, engine="dask", scheduler=place).fit(folder, schema=SCHEMA)
+    assert_same(DualQuery(**job).fit(folder, schema=SCHEMA), there)
 
 
 def test_a_frame_is_counted_here_and_played_there(folder: Path, address: str) -> None:

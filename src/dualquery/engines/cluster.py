@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib import import_module
@@ -24,18 +24,27 @@ from dualquery.domain.schema import Schema
 from dualquery.engines.held import Birth, News, Question, Record, ShardAnswer, forget, step
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import (
+    MOST_FOOTERS,
     Private,
+    RowGroup,
     add_parts,
     another_version,
+    arranged,
     count_part,
-    cut,
+    files_of,
     package_version,
+    row_groups,
 )
 from dualquery.engines.scheduler import awaited, gone, is_gone, needed, quiet, reach
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.moves import Move, RecordMove, expect
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import Played, RecordPlayer
+from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.model.ensemble import Members, climbed
+from dualquery.model.mixture import Mixture
+from dualquery.model.terms import Term
+from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.sampler import Draws, draw
 from dualquery.privacy.shards import route
 from dualquery.privacy.sources import RandomSource
@@ -68,8 +77,9 @@ Client = Any
 Future = Any
 """One of Dask's futures."""
 
-Strategy = npt.NDArray[np.float64] | tuple[Record, ...]
-"""What the data player answers with: one answer per query, or the records whose mean answers."""
+Strategy = npt.NDArray[np.float64] | tuple[Record, ...] | Mixture
+"""What the data player answers with: one answer per query, the records whose mean answers, or a
+model. Of the last two, every shard works out the answers to its own queries."""
 
 
 class DaskEngine:
@@ -158,7 +168,8 @@ class DaskEngine:
     def _count_parts(
         self, table: ParquetTable, workload: Workload, out_of_domain: OutOfDomain
     ) -> Counted | None:
-        parts = cut(table, 2 * len(self._client.nthreads()))
+        workers = len(self._client.nthreads())
+        parts = arranged(self._row_groups(table, workers), 2 * workers, len(workload.literals))
         if not parts:
             return None
 
@@ -179,6 +190,24 @@ class DaskEngine:
 
         return _persistently(self._client, attempt).open()
 
+    def _row_groups(self, table: ParquetTable, workers: int) -> list[RowGroup]:
+        """The row groups of all files; the footers of many files are read by the workers."""
+        files = files_of(table)
+        step = max(MOST_FOOTERS, -(-len(files) // (4 * workers)))
+        if len(files) <= step:
+            return row_groups(files).open()
+        waiting = [
+            self._client.submit(row_groups, files[i : i + step], pure=False)
+            for i in range(0, len(files), step)
+        ]
+        try:
+            found = [awaited(self._client, future).open() for future in waiting]
+        except losses():
+            if is_gone(self._client):
+                raise gone(self._client) from None
+            return row_groups(files).open()  # workers were lost: here, then
+        return [group for part in found for group in part]
+
     def tabulate(
         self, table: Table, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
     ) -> npt.NDArray[np.int64]:
@@ -198,6 +227,47 @@ class DaskEngine:
             return player
         # Its answers are records instead of numbers; only `RemoteQueryPlayer` reads them.
         return cast("DataPlayer[State]", RemoteRecordPlayer(either))
+
+    def tables_answers(self, player: TablesPlayer, known: Known) -> npt.NDArray[np.float64]:
+        # The model itself; only `RemoteQueryPlayer` reads it. Single precision is what is used.
+        model = player.model(known)
+        single = Mixture(
+            model.schema,
+            model.weights.astype(np.float32),
+            model.tables.astype(np.float32),
+        )
+        return cast("npt.NDArray[np.float64]", single)
+
+    def climb(
+        self,
+        members: Members,
+        ascent: Callable[[], Ascent],
+        terms: Sequence[Term],
+        rates: Sequence[float],
+    ) -> Members:
+        """Every fit on a worker. Fits are public: they follow from what was released."""
+        if len(members) == 1:
+            return climbed(members, ascent, terms, rates)
+        with needed(self._client):
+            try:
+                sent = self._client.scatter((ascent, terms, rates), broadcast=True, hash=False)
+                waiting = [
+                    self._client.submit(climb_member, member, sent, pure=False)
+                    for member in members
+                ]
+                return tuple(awaited(self._client, future) for future in waiting)
+            except losses():
+                if is_gone(self._client):
+                    raise gone(self._client) from None
+        return climbed(members, ascent, terms, rates)  # workers were lost: here, then
+
+
+def climb_member(
+    member: Parameters,
+    climbing: tuple[Callable[[], Ascent], Sequence[Term], Sequence[float]],
+) -> Parameters:
+    """One fit after one step at each rate. Runs on a worker."""
+    return climbed((member,), *climbing)[0]
 
 
 class RemoteRecordPlayer:
@@ -272,6 +342,7 @@ class RemoteShards:
         self._number = -1
         self._temperature = 0.0
         self._played: Strategy = ()
+        self._model: Future = None
         self._told = 0
         self._largest: float | None = None
         self._totals = np.zeros((shards, 1), dtype=np.int64)
@@ -286,6 +357,7 @@ class RemoteShards:
         self._told = len(self._played) if isinstance(self._played, tuple) else 0
         self._number += 1
         self._temperature, self._played, self._largest = temperature, played, None
+        self._model = None
 
     def largest(self) -> float:
         found = self._ask({i: Question(self._news(i, self._told)) for i in self._shards})
@@ -320,6 +392,8 @@ class RemoteShards:
     def _news(self, i: int, first: int) -> News:
         if isinstance(self._played, tuple):
             return News(self._number, self._temperature, first, self._played[first:])
+        if isinstance(self._played, Mixture):
+            return News(self._number, self._temperature, reference=self._divisor)
         part = self._played[self._cuts[i] : self._cuts[i + 1]]
         return News(self._number, self._temperature, answers=part, reference=self._divisor)
 
@@ -355,7 +429,7 @@ class RemoteShards:
 
     def _send(self, i: int, question: Question, *, anew: bool) -> Future:
         """The future of a shard's answer; None if its worker is lost."""
-        home, birth = self._homes[i], None
+        home, birth, model = self._homes[i], None, None
         if anew:
             question = replace(question, news=self._news(i, 0), largest=self._largest)
             try:
@@ -363,8 +437,16 @@ class RemoteShards:
                 birth = self.client.scatter(self._birth(i), workers=[home], hash=False)
             except losses():
                 return None
+        if question.news is not None and isinstance(self._played, Mixture):
+            try:
+                if self._model is None or anew:  # once per worker, however many shards it has
+                    self._model = self.client.scatter(self._played, broadcast=True, hash=False)
+            except losses():
+                return None
+            model = self._model
+        name = f"{self._run}/{i}"
         return self.client.submit(
-            step, f"{self._run}/{i}", self._number, question, birth, workers=[home], pure=False
+            step, name, self._number, question, birth, model, workers=[home], pure=False
         )
 
     def _receive(self, i: int, future: Future) -> Private[ShardAnswer] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -14,6 +15,10 @@ from dualquery.base.errors import ParameterError, UnavailableError
 from dualquery.domain.schema import Schema
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
+from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.model.ensemble import Members
+from dualquery.model.terms import Term
+from dualquery.model.training import Ascent
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import Table
 from dualquery.workloads.actions import Actions
@@ -66,6 +71,20 @@ class Engine(Protocol):
 
     def data_player(self, player: DataPlayer[State]) -> DataPlayer[State]:
         """The same data player, with its answers in the form that `query_player` reads."""
+        ...
+
+    def tables_answers(self, player: TablesPlayer, known: Known) -> npt.NDArray[np.float64]:
+        """What a player of tables answers, in the form that `query_player` reads."""
+        ...
+
+    def climb(
+        self,
+        members: Members,
+        ascent: Callable[[], Ascent],
+        terms: Sequence[Term],
+        rates: Sequence[float],
+    ) -> Members:
+        """Fits after one step at each rate; all of it is public."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.engines.parts import Private, enveloped
+from dualquery.model.compiled import CompiledWorkload
+from dualquery.model.mixture import Mixture
 from dualquery.privacy.shards import Shard
 from dualquery.rows.counting import Counts
 from dualquery.workloads.matching import add_matches, share
@@ -19,12 +23,18 @@ _HELD: dict[str, HeldShard] = {}
 """The shards of this process by name: the name of the run, and the number of the shard."""
 
 
+IDLE = 1800.0
+"""Seconds after which a shard that nobody asked for is dropped: its client is taken for dead. A
+client that was only slow finds it missing and makes it again, as after the loss of a worker."""
+
+
 @dataclass(frozen=True, repr=False)
 class News:
     """What a shard is told at the beginning of a round, so that it can weigh its queries.
 
-    The data player's answers are either the numbers in `answers`, or the mean of its records so
-    far. Of the records, only those from number `first` on are sent.
+    The data player's answers are the numbers in `answers`, or those of a model that is sent beside
+    the news, or the mean of its records so far. Of the records, only those from number `first` on
+    are sent.
     """
 
     number: int
@@ -87,10 +97,15 @@ class HeldShard:
         self.seen = 0
         self.round = -1
         self.shard = Shard(len(birth.workload), log_prior=birth.log_prior)
+        self.asked = time.monotonic()
+        self._compiled: CompiledWorkload | None = None
 
-    def begin(self, news: News) -> float | None:
+    def begin(self, news: News, model: Mixture | None = None) -> float | None:
         """Weigh the queries for a round; None if this shard has not seen all earlier records."""
         answers = news.answers
+        if model is not None:
+            self._compiled = self._compiled or CompiledWorkload.of(self.birth.workload)
+            answers = model.answers_to(self._compiled, single=True)
         if answers is None:
             if news.first > self.seen:
                 return None
@@ -110,7 +125,11 @@ class HeldShard:
 
 
 def step(
-    name: str, number: int, question: Question, birth: Private[Birth] | None = None
+    name: str,
+    number: int,
+    question: Question,
+    birth: Private[Birth] | None = None,
+    model: Mixture | None = None,
 ) -> Private[ShardAnswer] | None:
     """One or more steps of a round on a shard.
 
@@ -119,6 +138,7 @@ def step(
         number: the number of the round.
         question: the steps.
         birth: what to make the shard from, if it is to be made again.
+        model: what answers in this round, where it is a model.
 
     Returns:
         What the last step found. None if the shard is not here or is in another round: then the
@@ -127,10 +147,13 @@ def step(
     try:
         if birth is not None:
             _HELD[name] = HeldShard(birth.open())
+            _watch()
         held = _HELD.get(name)
+        if held is not None:
+            held.asked = time.monotonic()
         found = ShardAnswer()
         if held is not None and question.news is not None:
-            top = held.begin(question.news)
+            top = held.begin(question.news, model)
             found = found if top is None else ShardAnswer(largest=top)
         if held is None or held.round != number:
             return None
@@ -146,5 +169,28 @@ def step(
 
 def forget(run: str) -> None:
     """Let go of the shards of a run."""
-    for name in [name for name in _HELD if name.startswith(run)]:
-        del _HELD[name]
+    for name in [name for name in list(_HELD) if name.startswith(run)]:
+        _HELD.pop(name, None)
+
+
+def drop_idle(now: float) -> None:
+    """Let go of the shards that nobody has asked for in a long time."""
+    for name, held in list(_HELD.items()):
+        if now - held.asked > IDLE:
+            _HELD.pop(name, None)
+
+
+_WATCHING = threading.Lock()
+
+
+def _watch() -> None:
+    """Look for idle shards from time to time, as long as there are any shards here."""
+
+    def look() -> None:
+        with _WATCHING:
+            while _HELD:
+                time.sleep(min(60.0, IDLE / 2))
+                drop_idle(time.monotonic())
+
+    if not _WATCHING.locked():
+        threading.Thread(target=look, name="dualquery shards", daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -11,6 +12,10 @@ import numpy.typing as npt
 from dualquery.domain.schema import Schema
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.query_player import QueryPlayer
+from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.model.ensemble import Members, climbed
+from dualquery.model.terms import Term
+from dualquery.model.training import Ascent
 from dualquery.rows.bits import PackedOnes
 from dualquery.rows.counting import count_layers, count_packed, pack_layers
 from dualquery.rows.encoded import EncodedRows
@@ -97,6 +102,18 @@ class LocalEngine:
 
     def data_player(self, player: DataPlayer[State]) -> DataPlayer[State]:
         return player
+
+    def tables_answers(self, player: TablesPlayer, known: Known) -> npt.NDArray[np.float64]:
+        return player.answers(known)
+
+    def climb(
+        self,
+        members: Members,
+        ascent: Callable[[], Ascent],
+        terms: Sequence[Term],
+        rates: Sequence[float],
+    ) -> Members:
+        return climbed(members, ascent, terms, rates)
 
     def __enter__(self) -> Self:
         return self

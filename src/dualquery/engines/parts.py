@@ -25,6 +25,15 @@ T = TypeVar("T")
 MOST_ROWS = 1 << 22
 """About how many rows a part has. A worker holds the packed rows of one part at a time."""
 
+MOST_BYTES = 1 << 29
+"""About how many bytes the packed rows of a part have: of 17,770 columns, 240,000 rows."""
+
+MOST_FOOTERS = 16
+"""The footers of so many files are read by one task."""
+
+RowGroup = tuple[str, int, int]
+"""A file, the number of one of its row groups, and the rows of that."""
+
 Piece = tuple[str, tuple[int, ...]]
 """A file, and some of its row groups."""
 
@@ -45,20 +54,45 @@ class PartTable(ArrowTable):
                 yield from parquet_batches(path, names, groups)
 
 
-def cut(table: ParquetTable, parts: int) -> list[list[Piece]]:
-    """Cut the row groups of a table into parts of about equal size.
+def cut(table: ParquetTable, parts: int, bits: int = 1) -> list[list[Piece]]:
+    """Cut the row groups of a table into parts; see `arranged`."""
+    return arranged(row_groups(files_of(table)).open(), parts, bits)
 
-    There are at least `parts` parts if the table has that many row groups. A row group is never
-    split. A part holds at most `MOST_ROWS` rows, or a single row group.
+
+def files_of(table: ParquetTable) -> list[str]:
+    """The files of a table, in order."""
+    return [str(path) for path in table.dataset.files]
+
+
+def row_groups(files: Sequence[str]) -> Private[list[RowGroup]]:
+    """The row groups of some files, from their footers. Runs on workers, or on the client."""
+    from pyarrow import parquet
+
+    try:
+        found = []
+        for path in files:
+            with reading(Path(path)):
+                footer = parquet.read_metadata(path)
+            found += [(path, i, footer.row_group(i).num_rows) for i in range(footer.num_row_groups)]
+        return Private(found)
+    except Exception as error:
+        return enveloped(error)
+
+
+def arranged(groups: Sequence[RowGroup], parts: int, bits: int) -> list[list[Piece]]:
+    """Row groups in parts of about equal size.
+
+    There are at least `parts` parts if there are that many row groups. A row group is never split.
+    A part holds at most `MOST_ROWS` rows and `MOST_BYTES` of packed rows, or a single row group.
+
+    Args:
+        groups: all row groups.
+        parts: how many are wanted at least.
+        bits: how many a packed row has.
     """
-    with reading(table.path):
-        groups = [
-            (str(fragment.path), group.id, group.num_rows)
-            for fragment in table.dataset.get_fragments()
-            for group in fragment.row_groups
-        ]
     total = sum(rows for _, _, rows in groups)
-    wanted = max(1, min(MOST_ROWS, -(-total // max(1, parts))))
+    most = min(MOST_ROWS, 8 * MOST_BYTES // max(1, bits))
+    wanted = max(1, min(most, -(-total // max(1, parts))))
     cuts: list[list[tuple[str, int]]] = [[]]
     held = 0
     for path, group, rows in groups:

@@ -250,9 +250,16 @@ def play(
         _, transcript = play_tables(
             query_player,
             tabulate,
-            player_of(job.asked, plan.tables, weights=job.weights, fine=job.fine),
+            player_of(
+                job.asked,
+                plan.tables,
+                weights=job.weights,
+                fine=job.fine,
+                climb=engine.climb,
+            ),
             source,
             expected=partial(_expected, job.start, plan.tables.wide),
+            answers=engine.tables_answers,
             journal=run.journal,
             observer=lambda done, total: progress("measuring", done, total),
         )

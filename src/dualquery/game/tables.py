@@ -26,6 +26,9 @@ without noise."""
 Expectation = Callable[[Marginals], npt.NDArray[np.float64] | None]
 """The shares of all cells of some marginals by public knowledge; None without any."""
 
+Answering = Callable[[TablesPlayer, Known], npt.NDArray[np.float64]]
+"""What a player answers to each query."""
+
 
 def play_tables(
     drawer: Drawer,
@@ -34,6 +37,7 @@ def play_tables(
     source: RandomSource,
     *,
     expected: Expectation = lambda marginals: None,
+    answers: Answering = TablesPlayer.answers,
     journal: Journal | NoJournal | None = None,
     observer: Observer = lambda done, total: None,
 ) -> tuple[Known, Transcript]:
@@ -48,6 +52,7 @@ def play_tables(
         player: fits the model and says which tables come next.
         source: where draws and noise come from.
         expected: what a public start says of tables before they are measured.
+        answers: the player's answers, in the form that the drawer reads.
         journal: what keeps the run if it is interrupted.
         observer: told how many steps are done, and of how many.
     """
@@ -61,7 +66,8 @@ def play_tables(
         if released is None:
             made = source.for_round(number)
             if step.kind is Kind.DRAWS:
-                released = Released(_draws(drawer, player, known, temperature, step.draws, made))
+                played = answers(player, known)
+                released = Released(_draws(drawer, player, known, played, temperature, step, made))
             else:
                 marginals = player.marginals(known, step)
                 scale = plan.purse.scale(step.share, len(marginals))
@@ -114,8 +120,9 @@ def _draws(
     drawer: Drawer,
     player: TablesPlayer,
     known: Known,
+    answers: npt.NDArray[np.float64],
     temperature: float,
-    samples: int,
+    step: Step,
     source: RandomSource,
 ) -> Draws:
     """Draws against what the fits answer.
@@ -125,10 +132,9 @@ def _draws(
     temperature that is larger by N̂/n0 then has the range that is charged; `rescaled` takes off
     what its rounding costs.
     """
-    answers = player.answers(known)
     budget = player.plan.budget
     if budget.unit.size_is_public:
-        return drawer.draw(temperature, answers, samples, source)
+        return drawer.draw(temperature, answers, step.draws, source)
     reference = max(1, round(player.total(known)))
     scaled = budget.unit.rescaled(temperature, budget.rows, reference)
-    return drawer.draw(scaled, answers, samples, source, reference=reference)
+    return drawer.draw(scaled, answers, step.draws, source, reference=reference)

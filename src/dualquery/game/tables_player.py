@@ -16,7 +16,7 @@ from dualquery.game.tables_shape import weighed_sets
 from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Transcript
 from dualquery.model.compiled import CompiledWorkload
-from dualquery.model.ensemble import climbed, published
+from dualquery.model.ensemble import Climb, climbed, published
 from dualquery.model.grouping import (
     estimated_shares,
     estimated_total,
@@ -87,6 +87,7 @@ class TablesPlayer:
         weights: Floats | None = None,
         fine: bool = False,
         seed: int = 0,
+        climb: Climb = climbed,
     ) -> None:
         """Make a player.
 
@@ -96,12 +97,14 @@ class TablesPlayer:
             weights: how much each query counts when tables are measured; all alike if left out.
             fine: whether one-way tables are measured in sub-bins.
             seed: of the fits' starts, which is public.
+            climb: what climbs the fits; where it does so changes no result.
         """
         self.workload = workload
         self.plan = plan
         self.weights = weights
         self.fine = fine
         self.seed = seed
+        self.climb = climb
         # The stack of the last one-way tables: a memory of what could be computed again.
         self._stacks: tuple[Measurement, Stack, Floats] | None = None
         self._listed: dict[Kind, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]] = {}
@@ -319,7 +322,7 @@ class TablesPlayer:
         assert self._stacks is not None  # the stack was just made
         term = Measured(stack, self._in_groups(known, stack), total)
         strength = strengths(stack, known.measurements, self._stacks[2], total)
-        members = climbed(
+        members = self.climb(
             self._members(known),
             lambda: Ascent(stack, self.plan.components, strength, DECAY_SQUARE),
             [term],

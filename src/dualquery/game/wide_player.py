@@ -11,7 +11,7 @@ from dualquery.game.tables_player import DECAY_SQUARE, Known, TablesPlayer
 from dualquery.game.tables_shape import weighed_sets
 from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.model.dependence import CLEAR, Dependence
-from dualquery.model.ensemble import climbed
+from dualquery.model.ensemble import Climb, climbed
 from dualquery.model.grouping import LEAST
 from dualquery.model.measured import Measured
 from dualquery.model.product import fitted_product, margins
@@ -42,6 +42,7 @@ def player_of(
     weights: Floats | None = None,
     fine: bool = False,
     seed: int = 0,
+    climb: Climb = climbed,
 ) -> TablesPlayer:
     """The player that a plan is for.
 
@@ -50,9 +51,10 @@ def player_of(
         plan: the steps.
         weights: how much each query counts; all of them alike where left out.
         seed: of the fits' own, public randomness.
+        climb: what climbs the fits.
     """
     kind = WidePlayer if plan.wide else TablesPlayer
-    return kind(workload, plan, weights=weights, fine=fine, seed=seed)
+    return kind(workload, plan, weights=weights, fine=fine, seed=seed, climb=climb)
 
 
 class WidePlayer(TablesPlayer):
@@ -62,18 +64,8 @@ class WidePlayer(TablesPlayer):
     decision is a function of the first one-way tables and pairs, so it never changes in a run.
     """
 
-    def __init__(
-        self,
-        workload: Workload,
-        plan: TablesPlan,
-        *,
-        weights: Floats | None = None,
-        fine: bool = False,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(workload, plan, weights=weights, fine=fine, seed=seed)
-        # What the last pairs said: a memory of what could be computed again.
-        self._said: tuple[Measurement, Dependence] | None = None
+    # What the last pairs said: a memory of what could be computed again.
+    _said: tuple[Measurement, Dependence] | None = None
 
     def components(self, known: Known) -> int:
         return self.plan.components if self.dependence(known).found else 1
@@ -160,7 +152,7 @@ class WidePlayer(TablesPlayer):
         if self.dependence(known).overall > CLEAR:
             strength = np.minimum(strength, EASY)
         components = self.components(known)
-        members = climbed(
+        members = self.climb(
             self._members(known),
             lambda: Ascent(stack, components, strength, DECAY_SQUARE),
             [term],

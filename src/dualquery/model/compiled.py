@@ -77,7 +77,7 @@ class CompiledWorkload:
         matrix[workload.is_parity] += np.where(
             matrix[workload.is_parity] >= 0, np.int32(2 * len(workload.literals)), np.int32(0)
         )
-        order = lexical_order(np.ascontiguousarray(matrix.T))
+        order = lexical_order(list(np.ascontiguousarray(matrix.T)))
         arranged = matrix[order]
         prefixes = arranged[:, :-1]
         new = np.ones(len(workload), dtype=bool)

@@ -22,6 +22,12 @@ from dualquery.model.training import Ascent, Parameters
 
 Members = tuple[Parameters, ...]
 
+Climb = Callable[
+    [Members, Callable[[], Ascent], Sequence[Term], Sequence[float]],
+    Members,
+]
+"""Takes every member one step at each rate, as `climbed` does; possibly on other machines."""
+
 
 def climbed(
     members: Members,

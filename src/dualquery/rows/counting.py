@@ -422,7 +422,7 @@ def _sorted_terms(terms: Terms) -> Terms:
 
 def _ordered(terms: Terms) -> tuple[Terms, Positions]:
     """Queries ordered by all their terms except the last, so that neighbours share columns."""
-    order = lexical_order(terms.T[: max(1, terms.shape[1] - 1)])
+    order = lexical_order(list(terms.T[: max(1, terms.shape[1] - 1)]))
     return np.take(terms, order, axis=0), order
 
 

@@ -57,6 +57,13 @@ class DenseBlock:
         return self.columns[attribute]
 
 
+def blocks_of_codes(codes: Codes, attributes: Sequence[int]) -> Iterator[DenseBlock]:
+    """Some columns of a matrix of codes, a row per record, as blocks."""
+    for first in range(0, len(codes), BLOCK_ROWS):
+        part = codes[first : first + BLOCK_ROWS]
+        yield DenseBlock(len(part), {a: np.ascontiguousarray(part[:, a]) for a in attributes})
+
+
 @dataclass(frozen=True)
 class ArrowBlock:
     """Some consecutive rows as they were read; a column is encoded when it is asked for."""

@@ -18,7 +18,7 @@ from dualquery.base.errors import SchemaError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.table import BLOCK_ROWS, DenseBlock
+from dualquery.rows.table import DenseBlock, blocks_of_codes
 
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -78,9 +78,7 @@ class MixedTable:
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
     ) -> Iterator[DenseBlock]:
-        for first in range(0, len(self.codes), BLOCK_ROWS):
-            part = self.codes[first : first + BLOCK_ROWS]
-            yield DenseBlock(len(part), {a: np.ascontiguousarray(part[:, a]) for a in attributes})
+        return blocks_of_codes(self.codes, attributes)
 
 
 def mixed_table(rows: int = ROWS, seed: int = 0) -> MixedTable:
