@@ -95,7 +95,11 @@ def run() -> list[dict[str, Any]]:
     counted = Counted(random.integers(0, 30_000, queries), 30_000)
     with (
         distributed.LocalCluster(
-            n_workers=WORKERS, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=WORKERS,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            memory_limit=0,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
