@@ -26,8 +26,8 @@ from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
 
 WORKERS = int(os.environ.get("DUALQUERY_WORKERS", "50"))
-TASK = 800
-"""Bytes of a question or an answer besides its arrays: names of classes and fields."""
+QUESTION, ANSWER = 200, 320
+"""Bytes of a question and of an answer besides their arrays: names of classes and fields."""
 
 
 class Weighing:
@@ -74,13 +74,13 @@ class Weighed:
 def on_paper(workers: int, draws: int, buckets: int, codes: int, components: int) -> dict[str, int]:
     """Bytes of one round at the client: three questions per worker, and what they bring back."""
     return {
-        "questions": 3 * workers * TASK + 16 * draws,
-        "answers": 3 * workers * TASK + 8 * workers * buckets + 16 * draws,
+        "questions": 3 * workers * QUESTION + 16 * draws,
+        "answers": 3 * workers * ANSWER + 8 * workers * buckets + 16 * draws,
         "model": 4 * components * (codes + 1),
     }
 
 
-def run() -> list[dict[str, Any]]:
+def run(workers: int = WORKERS) -> list[dict[str, Any]]:
     import distributed
 
     sizes, components, queries, draws = (16, 8, 8, 16, 7, 14, 6, 5, 2, 20, 41), 64, 20_000, 200
@@ -95,7 +95,7 @@ def run() -> list[dict[str, Any]]:
     counted = Counted(random.integers(0, 30_000, queries), 30_000)
     with (
         distributed.LocalCluster(
-            n_workers=WORKERS,
+            n_workers=workers,
             threads_per_worker=1,
             processes=False,
             dashboard_address=None,
@@ -111,12 +111,12 @@ def run() -> list[dict[str, Any]]:
             shards.news(100.0, model)
             draw(shards, draws, SeededSource(number))
     buckets = shards._totals.shape[1]
-    paper = on_paper(WORKERS, draws, buckets, len(tables), components)
+    paper = on_paper(workers, draws, buckets, len(tables), components)
     measured = {**weighing.sent, **weighing.received}
     rows = [
         {
             "what": what,
-            "workers": WORKERS,
+            "workers": workers,
             "bytes": measured[what],
             "on_paper": paper[what],
             "over_paper": measured[what] / paper[what],

@@ -3,10 +3,10 @@
     python -m benchmarks kernels
 
 `of_numpy` is the time of the same work in NumPy (or Arrow, for text) divided by ours.
-`share_of_peak` compares with a loop that does nothing else, measured in the same run: one that adds
-up whole numbers in the cache (bytes read per second), or NumPy's matrix product. All times are processor
-seconds of one thread, the shortest of several, so other work on the machine takes no part in
-them. `benchmarks.guard` fails when one of the ratios to NumPy is lost.
+`share_of_peak` compares with a loop that does nothing else, measured in the same run: one that
+adds up whole numbers in the cache (bytes read per second), or NumPy's matrix product. All times are
+processor seconds of one thread, the shortest of several, so other work on the machine takes no
+part in them. `benchmarks.guard` fails when one of the ratios to NumPy is lost.
 """
 
 from __future__ import annotations

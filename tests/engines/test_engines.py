@@ -196,6 +196,16 @@ def test_footers_of_many_files_are_read_by_workers(tmp_path: Path, address: str)
     np.testing.assert_array_equal(found.counts, expected.counts)
 
 
+@pytest.mark.slow
+def test_a_round_moves_the_bytes_that_stand_on_paper() -> None:
+    """Many small workers in one process, against the arithmetic of docs/decisions/cluster.md."""
+    from benchmarks import cluster_bytes
+
+    found = [row for row in cluster_bytes.run(8) if "over_paper" in row]
+    assert [row["what"] for row in found] == ["questions", "answers", "model"]
+    assert all(0.8 < row["over_paper"] < 1.25 for row in found)
+
+
 def test_a_cluster_with_certificates(folder: Path, tmp_path: Path) -> None:
     """A scheduler behind TLS is used with the certificates of Dask's configuration."""
     distributed = pytest.importorskip("distributed")
