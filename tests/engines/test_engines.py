@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import PartTable, Private, add_parts, count_part, cut
 from dualquery.estimator import DualQuery
 from dualquery.model.compiled import CompiledWorkload
+from dualquery.model.ensemble import Members, climbed
 from dualquery.model.mixture import Mixture
 from dualquery.privacy.sources import SeededSource
 from dualquery.privacy.unit import Persons, Weigh
@@ -134,6 +136,18 @@ def test_the_same_measured_tables_from_workers(folder: Path, address: str) -> No
     assert any(len(one.draws) for one in here.transcript)
     assert_same(here, there)
     assert not held._HELD
+
+
+def test_fits_can_be_sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers in this process share its memory; others are sent bytes, which must be possible."""
+    job = {"epsilon": 8.0, "delta": 1e-6, "queries": 500, "seed": 5, "errors": False}
+    expected = DualQuery(**job).fit(folder, schema=SCHEMA)
+
+    def sent(self: LocalEngine, *climbing: object) -> Members:
+        return climbed(*pickle.loads(pickle.dumps(climbing)))
+
+    monkeypatch.setattr(LocalEngine, "climb", sent)
+    assert_same(expected, DualQuery(**job).fit(folder, schema=SCHEMA))
 
 
 def test_a_model_is_sent_instead_of_answers(address: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -324,7 +324,8 @@ class TablesPlayer:
         strength = strengths(stack, known.measurements, self._stacks[2], total)
         members = self.climb(
             self._members(known),
-            lambda: Ascent(stack, self.plan.components, strength, DECAY_SQUARE),
+            # It may be sent to another machine, so it must not hold on to this player.
+            partial(Ascent, stack, self.plan.components, strength, DECAY_SQUARE),
             [term],
             rates,
         )

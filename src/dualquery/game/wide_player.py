@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +155,7 @@ class WidePlayer(TablesPlayer):
         components = self.components(known)
         members = self.climb(
             self._members(known),
-            lambda: Ascent(stack, components, strength, DECAY_SQUARE),
+            partial(Ascent, stack, components, strength, DECAY_SQUARE),
             [term],
             rates,
         )
