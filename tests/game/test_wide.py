@@ -164,7 +164,7 @@ def test_everything_after_the_noise_is_public(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(
         tables_module,
         "_draws",
-        lambda drawer, player, known, temperature, samples, source: Draws(
+        lambda drawer, player, known, temperature, samples, source, answering: Draws(
             np.arange(samples), np.zeros(samples, bool)
         ),
     )

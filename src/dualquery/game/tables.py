@@ -66,8 +66,8 @@ def play_tables(
         if released is None:
             made = source.for_round(number)
             if step.kind is Kind.DRAWS:
-                played = answers(player, known)
-                released = Released(_draws(drawer, player, known, played, temperature, step, made))
+                drawn = _draws(drawer, player, known, temperature, step.draws, made, answers)
+                released = Released(drawn)
             else:
                 marginals = player.marginals(known, step)
                 scale = plan.purse.scale(step.share, len(marginals))
@@ -120,10 +120,10 @@ def _draws(
     drawer: Drawer,
     player: TablesPlayer,
     known: Known,
-    answers: npt.NDArray[np.float64],
     temperature: float,
-    step: Step,
+    samples: int,
     source: RandomSource,
+    answering: Answering = TablesPlayer.answers,
 ) -> Draws:
     """Draws against what the fits answer.
 
@@ -132,9 +132,10 @@ def _draws(
     temperature that is larger by N̂/n0 then has the range that is charged; `rescaled` takes off
     what its rounding costs.
     """
+    answers = answering(player, known)
     budget = player.plan.budget
     if budget.unit.size_is_public:
-        return drawer.draw(temperature, answers, step.draws, source)
+        return drawer.draw(temperature, answers, samples, source)
     reference = max(1, round(player.total(known)))
     scaled = budget.unit.rescaled(temperature, budget.rows, reference)
-    return drawer.draw(scaled, answers, step.draws, source, reference=reference)
+    return drawer.draw(scaled, answers, samples, source, reference=reference)

@@ -184,8 +184,8 @@ MUTANTS = (
     Mutant(
         "tables-drawn-against-the-charged-size",
         _TABLES,
-        "return drawer.draw(scaled, answers, step.draws, source, reference=reference)",
-        "return drawer.draw(scaled, answers, step.draws, source)",
+        "return drawer.draw(scaled, answers, samples, source, reference=reference)",
+        "return drawer.draw(scaled, answers, samples, source)",
         (f"{_GAME}::test_draws_under_add_remove_use_the_temperature_that_was_paid_for",),
         "Scores are divided by n0 at a temperature for the estimated size: another range.",
     ),
