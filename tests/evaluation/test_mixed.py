@@ -34,8 +34,8 @@ def test_means_and_quantiles_of_a_mixed_table() -> None:
 
     Dates and times begin nowhere, so their means are judged by 2 % of their spread. One per cent of
     the rows hold a quarter of all cost, up to 260 times the mean. Its mean misses 2 %: in six runs
-    it was off by 1 to 4 %. The noise of the sub-bins decides that, not a bias: whoever fits the
-    true family, a lognormal, to such counts is off by about 2 % too. It is judged by 6 %.
+    it was off by 1 to 4 %. The noise of the sub-bins decides that, not a bias: the true
+    family, a lognormal, fitted to such counts has a standard error of 3 %. It is judged by 6 %.
     """
     frame = messy_table(ROWS)
     schema = replace(dq.draft_schema(frame), draft=False)
