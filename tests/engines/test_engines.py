@@ -29,6 +29,7 @@ from dualquery.model.mixture import Mixture
 from dualquery.privacy.sources import SeededSource
 from dualquery.privacy.unit import Persons, Weigh
 from dualquery.rows.arrow import ParquetTable
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
@@ -247,6 +248,40 @@ def test_a_cluster_with_certificates(folder: Path, tmp_path: Path) -> None:
         with dask.config.set(files):
             there = DualQuery(**job, engine="dask", scheduler=place).fit(folder, schema=SCHEMA)
     assert_same(DualQuery(**job).fit(folder, schema=SCHEMA), there)
+
+
+def test_tables_of_wide_rows_are_counted_where_the_rows_are(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client reads no row: workers count all cells, and the release is the local one."""
+    random = np.random.default_rng(1)
+    names = [f"x{i}" for i in range(60)]
+    schema = Schema(tuple(Attribute.binary(name) for name in names))
+    cells = (random.random((3000, 60)) < np.linspace(0.05, 0.8, 60)).astype(np.int8)
+    rows = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table(dict(zip(names, cells.T, strict=True))), rows, row_group_size=700)
+    job = {"epsilon": 1.0, "delta": 1e-5, "queries": 500, "seed": 5, "errors": False}
+    here = DualQuery(**job).fit(rows, schema=schema)
+    assert here.parameters.tables is not None
+    assert here.parameters.tables.wide
+    counted: list[str] = []
+
+    def noted(part, workload, out_of_domain):
+        counted.append(distributed.get_worker().address)  # there is none at the client
+        return count_rows(part, workload, out_of_domain)
+
+    def refused(*args):
+        raise AssertionError("rows were counted at the client")
+
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(parts, "count_rows", noted)
+    monkeypatch.setattr(LocalEngine, "count", refused)
+    monkeypatch.setattr(LocalEngine, "tabulate", refused)
+    there = DualQuery(**job, engine="dask", scheduler=address).fit(rows, schema=schema)
+    assert_same(here, there)
+    np.testing.assert_array_equal(here.model.tables, there.model.tables)
+    measurements = len(there.transcript.measurements)
+    assert len(counted) >= 2 * (1 + measurements), "queries and every batch of tables, in two parts"
 
 
 def test_a_frame_is_counted_here_and_played_there(folder: Path, address: str) -> None:

@@ -57,6 +57,43 @@ def test_a_class_without_queries_borrows_from_its_neighbour() -> None:
     np.testing.assert_allclose(table.of_answers(ones, np.full(len(ones), 0.5)), 0.01)
 
 
+def test_small_answers_take_the_errors_of_those_they_may_be() -> None:
+    """An answer of .0005 ± .001 may be .0025, where errors are larger; one of .15 ± .005 is not."""
+    scale = np.tile([2e-4, 4e-4, 1e-3, 2e-3, 4e-3, 5e-3, 5e-3, 5e-3, 4e-3], (3, 1))
+    leaning = ErrorTable(scale).leaning_up().scale[1]
+    assert leaning[0] == scale[0, 0]
+    assert 1.5e-3 < leaning[2] < 4e-3
+    np.testing.assert_allclose(leaning[5:], scale[0, 5:], rtol=0.01)
+    precise = np.tile(np.array(LEVELS[1:]) / 50.0, (3, 1))
+    np.testing.assert_allclose(ErrorTable(precise).leaning_up().scale, precise, rtol=0.1)
+
+
+def test_few_errors_are_no_sure_scale() -> None:
+    """Intervals hold for 95 % of new errors, however few the scale was learnt from.
+
+    Twenty queries on one 0/1 attribute have one error per rehearsal.
+    """
+    schema = Schema((Attribute.binary("x"), Attribute.binary("y"), Attribute.binary("z")))
+    asked = random_marginals(schema, 1, 60)
+    attribute = asked.literals.attribute[asked.terms >> 1]
+    random = np.random.default_rng(3)
+    inside, plain = [], []
+    for _ in range(500):
+        answers, squares = [], []
+        for _ in range(2):
+            error = 0.01 * random.standard_normal(3)
+            answers.append(0.3 + error[attribute])
+            squares.append(error[attribute] ** 2)
+        new = 0.01 * random.standard_normal(3)
+        table = ErrorTable.of_rehearsals(asked, answers, squares)
+        inside += list(np.abs(new) <= 1.96 * table.at(np.ones(3, np.int64), 0.3 + new))
+        every = np.concatenate(answers), np.concatenate(squares)
+        simple = ErrorTable.of_squares(asked + asked, *every)
+        plain += list(np.abs(new) <= 1.96 * simple.at(np.ones(3, np.int64), 0.3 + new))
+    assert 0.92 < np.mean(inside) < 0.98
+    assert np.mean(plain) < 0.92
+
+
 def test_a_release_without_errors_says_so() -> None:
     codes, schema = chained_table(2000, 6, 1)
     job = dq.DualQuery(epsilon=1.0, delta=1e-5, queries=500, seed=1, errors=False)

@@ -8,7 +8,6 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.model.mixture import Mixture
 from dualquery.model.redrawn import redrawn, share_noise
-from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement
 from dualquery.workloads.marginals import Groups, Marginals
@@ -74,9 +73,3 @@ def test_a_share_far_below_its_spread_neither_grows_nor_vanishes() -> None:
     assert 0.0008 < found[:, 1].mean() < 0.0013
     assert 0.0007 < found[:, 1].std() < 0.0016
     assert np.all(found[:, 2] < 1e-9)
-
-
-def test_classes_lean_towards_the_next_larger_one() -> None:
-    scale = np.tile([1.0, 3.0, 2.0, 4.0, 5.0, 6.0, 7.0, 9.0, 8.0], (3, 1))
-    leaning = ErrorTable(scale).leaning_up().scale
-    np.testing.assert_array_equal(leaning[1], [1.0, 3.0, 4.0, 5.0, 6.0, 7.0, 9.0, 9.0, 8.0])

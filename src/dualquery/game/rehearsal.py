@@ -123,7 +123,10 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     It is too sure of small ones: rare codes that a fit has smoothed away are no test for a fit.
 
     What second fits miss, whatever their start, is one part of an error. The other is what the
-    first fits disagree about: where tables say nothing, each fit makes up something of its own.
+    first fits disagree about: where tables say nothing, each fit makes up something of its own. Of
+    narrow tables all of that counts, though an average keeps only a part: it stands for what a
+    mixture cannot express. Mixtures of wide tables have few components, so that their rehearsals
+    miss as much of a mixture as the fits miss of the table.
 
     Args:
         player: who fitted the model.
@@ -141,7 +144,12 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     else:
         judged = _with_narrow(asked, seed)
     compiled = CompiledWorkload.of(judged)
-    disagreed = _variance(np.stack(player.member_answers(known, compiled)))
+    fits = np.stack(player.member_answers(known, compiled))
+    wide = isinstance(player, WidePlayer)
+    disagreed = _variance(fits) / (len(fits) if wide else 1)
+    steps = max(player.plan.last_steps, FEWEST_STEPS)
+    if wide:
+        steps = player.plan.first_steps + player.plan.last_steps
     model = player.model(known)
     spread = share_noise(player.workload.schema, known.measurements, player.total(known))
     answers, squares = [], []
@@ -152,15 +160,14 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
             seed=seed + 1000 * (number + 1),
         )
         again = Known(_measured_again(truth, player, known, generator))
-        again = second.fitted_anew(again, max(player.plan.last_steps, FEWEST_STEPS))
+        again = second.fitted_anew(again, steps)
         found = np.stack(second.member_answers(again, compiled))
         # What depends on the start is taken off: the first fits say how much of it there is.
         missed = (found.mean(axis=0) - truth.answers_to(compiled)) ** 2
         missed -= _variance(found) / FITS
         answers.append(found.mean(axis=0))
         squares.append(missed + disagreed)
-    table = ErrorTable.of_squares(judged + judged, np.concatenate(answers), np.concatenate(squares))
-    return table.leaning_up()
+    return ErrorTable.of_rehearsals(judged, answers, squares).leaning_up()
 
 
 def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

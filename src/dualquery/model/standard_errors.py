@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,14 @@ MOST_LITERALS = 3
 """Queries with more literals count as having this many."""
 
 FEWEST = 30
-"""Classes with fewer queries borrow the figure of the next class."""
+"""Classes with fewer queries borrow the figure of the next class. In a rehearsal, classes with
+fewer different answers are put together with their neighbours."""
+
+LEANING = 2.0
+"""An answer may be so many of its standard errors larger than it seems."""
+
+INSIDE = 0.975
+"""The quantile that an interval of 95 % reaches up to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +56,63 @@ class ErrorTable:
                     scale[k, j] = np.sqrt(max(0.0, float(np.mean(found))))
         return cls(_filled(scale))
 
+    @classmethod
+    def of_rehearsals(
+        cls, workload: Workload, answers: Sequence[Floats], squares: Sequence[Floats]
+    ) -> ErrorTable:
+        """Tabulate squared errors of several rehearsals of the same queries.
+
+        Queries on one attribute repeat a few answers, and an answer and its complement have one
+        error. So a class may hold a thousand queries and five errors. Such a class is put together
+        with its neighbours until it has enough different ones. What is estimated from ν errors
+        needs intervals as wide as Student's distribution with ν degrees of freedom says.
+
+        Args:
+            workload: the queries.
+            answers: of each rehearsal.
+            squares: the squared errors of each.
+        """
+        from scipy.special import ndtri, stdtrit
+
+        different = np.zeros((MOST_LITERALS, len(LEVELS) - 1))
+        means = np.zeros_like(different)
+        tallies = np.zeros_like(different)
+        for found, missed in zip(answers, squares, strict=True):
+            literals, level = _classes(workload, found)
+            where = literals * (len(LEVELS) - 1) + level
+            size = different.size
+            means += np.bincount(where, missed, size).reshape(means.shape)
+            tallies += np.bincount(where, minlength=size).reshape(means.shape)
+            # Answers that agree to seven digits are the same one.
+            told = np.rint(1e7 * np.minimum(found, 1.0 - found)).astype(np.int64)
+            once = np.unique(np.column_stack([where, told]), axis=0)[:, 0]
+            different += np.bincount(once, minlength=size).reshape(means.shape)
+        means /= np.maximum(tallies, 1.0)
+        scale = np.full_like(means, np.nan)
+        for k in range(MOST_LITERALS):
+            for j in range(len(LEVELS) - 1):
+                part = _window(different[k], j)
+                errors = float(different[k, part].sum())
+                if errors:
+                    square = float(different[k, part] @ means[k, part]) / errors
+                    wider = float(stdtrit(errors, INSIDE) / ndtri(INSIDE))
+                    scale[k, j] = wider * np.sqrt(max(0.0, square))
+        return cls(_filled(scale))
+
     def leaning_up(self) -> ErrorTable:
-        """Every class but the smallest takes the larger error of itself and the next larger class.
+        """Every class takes the error of answers that are two standard errors larger, if that is
+        the larger one.
 
         An answer is in its class by its own error too: some of the small ones should be larger.
-        Answers next to 0 or 1 are most often right, and are left as they are.
+        Where errors are small beside answers, this changes little. Answers next to 0 or 1 are most
+        often right, and are left as they are.
         """
         leaning = self.scale.copy()
-        leaning[:, 1:-1] = np.maximum(self.scale[:, 1:-1], self.scale[:, 2:])
+        middle = np.sqrt(np.maximum(LEVELS[:-1], 3e-5) * LEVELS[1:])
+        for row, known in zip(leaning, self.scale, strict=True):
+            larger = np.log(np.minimum(middle + LEANING * known, LEVELS[-1]))
+            there = np.exp(np.interp(larger, np.log(middle), np.log(known)))
+            row[1:] = np.maximum(known, there)[1:]
         return ErrorTable(leaning)
 
     def of_answers(self, workload: Workload, answers: Floats) -> Floats:
@@ -82,6 +139,14 @@ def _classes(
     distance = np.minimum(answers, 1.0 - answers)
     level = np.searchsorted(LEVELS, distance, side="right") - 1
     return literals, np.clip(level, 0, len(LEVELS) - 2)
+
+
+def _window(different: Floats, j: int) -> slice:
+    """The classes around class j that have enough different answers together."""
+    first, last = j, j + 1
+    while different[first:last].sum() < FEWEST and last - first < len(different):
+        first, last = max(0, first - 1), min(len(different), last + 1)
+    return slice(first, last)
 
 
 def _filled(scale: Floats) -> Floats:
