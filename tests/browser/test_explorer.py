@@ -377,7 +377,8 @@ def test_the_interval_is_the_release_s_own(open_page, schema: Schema) -> None:
     found = browser.execute_script(
         """const payload = JSON.parse(document.getElementById("release-data").textContent);
         const model = new dualquery.Model(payload);
-        return arguments[0].map((query) => model.error(query, model.answer(query)));""",
+        return arguments[0].map((query) =>
+          dualquery.errorOfShare(model, query, model.answer(query)));""",
         [asked(query) for query in wanted],
     )
     for query, error in zip(wanted, found, strict=True):

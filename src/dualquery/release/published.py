@@ -90,11 +90,14 @@ class Published(Answering):
         """The standard error of each answer to a workload; None if the release knows none.
 
         It is NaN for a query on an attribute that no drawn query names, because there the model
-        only repeats what it was started with.
+        only repeats what it was started with. A query that joins several codes, such as a range,
+        has the error of their sum, if that is larger.
         """
         if self.errors is None:
             return None
         errors = self.errors.of_answers(workload, self.answers(workload, unknown="default"))
+        for number in workload.joining.tolist():
+            errors[number] = max(errors[number], self.questions.joined(workload.query(number)))
         undrawn = self.times_drawn[workload.literals.attribute] == 0
         blind = np.logical_or.reduceat(undrawn[workload.terms >> 1], workload.start[:-1])
         return np.where(blind, np.nan, errors)

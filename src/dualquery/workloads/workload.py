@@ -92,6 +92,19 @@ class Workload:
         return (self.query(position) for position in range(len(self)))
 
     @cached_property
+    def joining(self) -> Offsets:
+        """The conjunctions with a literal that several codes satisfy, but not all of them."""
+        sizes = self.schema.sizes[self.literals.attribute].astype(np.int64)
+        listed = np.diff(self.literals.start)
+        allowed = np.column_stack([listed, sizes - listed])
+        several = (allowed > 1) & (allowed < sizes[:, None])
+        if not several.any() or not len(self):
+            return np.empty(0, dtype=np.int64)
+        of_term = several[self.terms >> 1, self.terms & 1]
+        found = np.logical_or.reduceat(of_term, self.start[:-1]) & ~self.is_parity
+        return np.flatnonzero(found).astype(np.int64)
+
+    @cached_property
     def arity(self) -> int | None:
         """The number of terms per query if it is the same for all queries, else None."""
         lengths = np.diff(self.start)

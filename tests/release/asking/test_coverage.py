@@ -84,6 +84,15 @@ def questions(frame: pd.DataFrame) -> dict[str, list[tuple[Ask, float]]]:
                 float(part["age"].corr(part["income"])),
             )
         )
+    south = frame.region == "south"
+    for query, holds in {
+        "smoker": frame.smoker == 1,
+        "age>=55": frame.age >= 55,
+        "income<30": frame.income < 30,
+        "age>=55 & region=south": (frame.age >= 55) & south,
+        "age<35 & smoker=1": (frame.age < 35) & (frame.smoker == 1),
+    }.items():
+        found["share"].append((lambda r, q=query: r.answer(q), float(holds.mean())))
     for column in ("age", "income", "smoker"):
         found["mean"].append((lambda r, c=column: r.mean(c), float(frame[column].mean())))
     for share in (0.1, 0.5, 0.75):

@@ -91,6 +91,30 @@ def test_plain_queries_agree_with_the_answers_to_a_workload(release: Release) ->
             assert found.standard_error == pytest.approx(errors[position], rel=1e-9)
 
 
+def test_a_range_has_the_error_of_the_cells_that_it_joins(schema: Schema) -> None:
+    """By the definition: independent errors of single cells, made to add up to zero."""
+    release = with_mixture(made_release(schema, 60), 3, rehearsed=True)
+    age, ages = schema.position("age"), int(schema.sizes[schema.position("age")])
+    codes = tuple(range(ages))
+    for inside in (codes[1:], codes[:-1], codes[1:3]):
+        query = dq.Query("conjunction", (dq.Literal(age, inside),))
+        cells = [dq.Query("conjunction", (dq.Literal(age, (code,)),)) for code in codes]
+        errors = np.array([release.answer(one).standard_error for one in cells])
+        moves = np.array([float(code in inside) for code in codes])
+        joined = float(standard_errors(moves, errors))
+        by_size = release.errors.at(np.array([1]), np.array([float(release.answer(query))]))[0]
+        found = release.answer(query).standard_error
+        assert found == pytest.approx(max(joined, by_size))
+        assert release.standard_errors(dq.Workload.of([query], schema))[0] == pytest.approx(found)
+    # The complement of one cell is as sure as the cell; single cells and parities stay as they are.
+    others = dq.Query("conjunction", (dq.Literal(age, (0,), negated=True),))
+    alone = dq.Query("conjunction", (dq.Literal(age, (0,)),))
+    questions = release.questions
+    assert questions.joined(alone) == 0.0
+    assert questions.joined(dq.Query("parity", (dq.Literal(age, (0, 1)),))) == 0.0
+    assert release.answer(others).standard_error >= questions.joined(others) > 0.0
+
+
 @pytest.mark.parametrize("where", [None, "smoker | age>=50", "grade=low & sex=Male"])
 def test_cross_tables(release: Release, weigh: Weigh, where: str | None) -> None:
     frame = release.table("sex", "work class", "age", where=where)

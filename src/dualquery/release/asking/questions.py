@@ -9,7 +9,7 @@ release measured it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,6 +116,7 @@ class Questions:
         errors: the standard errors of shares, if the release knows them.
         drawn: per attribute, whether anything that was released names it.
         within: how the numbers of a column with bins lie inside them.
+        kept: variances of cells that were asked about before.
     """
 
     schema: Schema
@@ -123,6 +124,7 @@ class Questions:
     errors: ErrorTable | None
     drawn: Bools
     within: Callable[[str], Within]
+    kept: dict[tuple[int, ...], Floats | None] = field(default_factory=dict)
 
     def share(self, formula: Formula, given: Formula | None = None) -> Figure:
         """The share of the records that satisfy a formula, among all or those of a condition."""
@@ -132,7 +134,8 @@ class Questions:
         value = share(self.components, diagram)
         if isinstance(formula, Query):  # as the page and the answers to a workload have it
             named = [one.attribute for one in formula.literals]
-            return Figure.within(value, float(self._errors(named, np.array([value]))[0]), 0.0, 1.0)
+            found = self._errors(named, np.array([value]))[0]
+            return Figure.within(value, float(np.maximum(found, self.joined(formula))), 0.0, 1.0)
         if diagram.never:
             raise QueryError("no record can satisfy the query")
         if diagram.always:
@@ -142,6 +145,36 @@ class Questions:
         if atoms is not None:
             error = max(error, atoms.error(np.ones(())))
         return Figure.within(value, error, 0.0, 1.0)
+
+    def joined(self, query: Query) -> float:
+        """What its finest cells say about the error of a conjunction that joins several codes.
+
+        Shares of single cells are what the release knows the errors of. `age>=55` is a sum of them,
+        and noise adds up: see `_Atoms`. It is 0 where nothing is joined, or the cells are too many.
+        """
+        if query.kind != "conjunction" or self.errors is None:
+            return 0.0
+        sizes = {one.attribute: int(self.schema.sizes[one.attribute]) for one in query.literals}
+        allowed = {one.attribute: one.allowed(sizes[one.attribute]) for one in query.literals}
+        decisive = sorted(a for a, codes in allowed.items() if len(codes) < sizes[a])
+        if not all(allowed.values()) or all(len(allowed[a]) == 1 for a in decisive):
+            return 0.0
+        free = self._free(tuple(decisive))
+        if free is None:
+            return 0.0
+        inside = float(free[np.ix_(*(sorted(allowed[a]) for a in decisive))].sum())
+        return float(np.sqrt(max(inside - inside**2 / max(float(free.sum()), 1e-300), 0.0)))
+
+    def _free(self, attributes: tuple[int, ...]) -> Floats | None:
+        """The free variances of all cells of some attributes, kept for further questions."""
+        if attributes not in self.kept:
+            atoms = self._atoms(attributes, None)
+            self.kept[attributes] = (
+                None
+                if atoms is None
+                else free_variances(atoms.errors.reshape(-1)).reshape(atoms.errors.shape)
+            )
+        return self.kept[attributes]
 
     def _conditional(self, formula: Formula, given: Formula) -> Figure:
         condition = Diagram.of(given, self.schema)

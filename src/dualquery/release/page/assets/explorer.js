@@ -60,7 +60,7 @@
       return;
     }
     const share = asked ? model.answer(query) : 1;
-    const error = asked ? model.error(query, share) : null;
+    const error = asked ? dualquery.errorOfShare(model, query, share) : null;
     const low = error === null ? null : Math.max(0, share - 1.959963984540054 * error);
     const high = error === null ? null : Math.min(1, share + 1.959963984540054 * error);
     answer.textContent = asked ? dualquery.percent(share, low, high) : "100 %";

@@ -103,15 +103,42 @@ Object.assign(dualquery, (() => {
     return Math.sqrt(Math.max(square - common ** 2 / (total > 0 ? total : 1), 0));
   }
 
+  // The variances of all cells of some attributes before they are made to add up to zero; null if
+  // the cells are too many.
+  function freeCells(model, attributes) {
+    const count = attributes.reduce((size, a) => size * model.attributes[a].size, 1);
+    if (attributes.length > MOST_LITERALS || count > MOST_ATOMS) return null;
+    const shares = joint(model, attributes, {kind: "conjunction", literals: []});
+    return freeVariances(shares.map((share) => model.errorOf(attributes, share)));
+  }
+
+  // The standard error of a share; null where it is unknown. A conjunction that joins several
+  // codes, such as a range, has the error of their sum, if that is larger.
+  function errorOfShare(model, query, share) {
+    const plain = model.error(query, share);
+    const condition = new Condition(model, query);
+    const joins = condition.decisive.some((a) => condition.sets.get(a).filter(Boolean).length > 1);
+    if (plain === null || condition.parity || !joins) return plain;
+    const attributes = [...condition.decisive].sort((a, b) => a - b);
+    const free = freeCells(model, attributes);
+    if (!free) return plain;
+    const sizes = attributes.map((a) => model.attributes[a].size);
+    const every = free.reduce((a, b) => a + b, 0);
+    let inside = 0;
+    cellsOf(sizes).forEach((codes, i) => {
+      if (condition.holds(attributes, codes)) inside += free[i];
+    });
+    return Math.max(plain, Math.sqrt(Math.max(inside - inside ** 2 / Math.max(every, 1e-300), 0)));
+  }
+
   // What the finest cells say about the error of each cell; null if they are too many.
   function errorsOfAtoms(model, columns, condition, ratio, total) {
     const more = condition.decisive.filter((a) => !columns.includes(a)).sort((a, b) => a - b);
     const attributes = [...columns, ...more];
+    const free = freeCells(model, attributes);
+    if (!free) return null;
     const sizes = attributes.map((a) => model.attributes[a].size);
-    const count = sizes.reduce((a, b) => a * b, 1);
-    if (attributes.length > MOST_LITERALS || count > MOST_ATOMS) return null;
-    const shares = joint(model, attributes, {kind: "conjunction", literals: []});
-    const free = freeVariances(shares.map((share) => model.errorOf(attributes, share)));
+    const count = free.length;
     const every = free.reduce((a, b) => a + b, 0);
     const within = count / ratio.length;  // atoms per cell; those of one cell follow one another
     const own = new Array(ratio.length).fill(0);
@@ -182,5 +209,5 @@ Object.assign(dualquery, (() => {
     return lines.join("\n") + "\n";
   }
 
-  return {crossTable, csv};
+  return {crossTable, csv, errorOfShare};
 })());
