@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import dualquery as dq
+from dualquery.base.threads import _pool
 from dualquery.cli import main
 from dualquery.release.frames import write_table
 from tests.docs.test_names import backticked, resolve, text_of
@@ -51,6 +52,7 @@ class Called:
 @pytest.fixture
 def called() -> Iterator[Called]:
     watcher, before = Called(), sys.getprofile()
+    _pool.cache_clear()  # threads that run already would not be watched
     threading.setprofile(watcher)
     sys.setprofile(watcher)
     yield watcher

@@ -105,7 +105,7 @@ def test_a_budget_is_declared_once(ledger: Ledger) -> None:
 
 
 def test_files_that_are_no_ledger(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="--create"):
+    with pytest.raises(LedgerError, match=r"Ledger\.create"):
         Ledger(tmp_path / "missing.db")
     (tmp_path / "text.db").write_text("not a database, but long enough to look at\n" * 40)
     with pytest.raises(LedgerError, match=r"text\.db"):

@@ -30,9 +30,7 @@ def test_the_table_is_what_it_says() -> None:
 
 
 def test_a_job_reads_it_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dualquery.paper.datasets import mixed
-
-    monkeypatch.setattr(mixed, "BLOCK_ROWS", 128)
+    monkeypatch.setattr("dualquery.rows.table.BLOCK_ROWS", 128)
     table = mixed_table(rows=300)
     schema = table.bind(table.schema)
     blocks = list(table.blocks(schema, [0, 33], OutOfDomain.REFUSE))
