@@ -187,6 +187,7 @@ def test_projection_is_better_than_its_noise_and_gives_records() -> None:
     assert np.abs(shares / 1000 - made.answers(workload)).max() < 0.05
 
 
+@pytest.mark.slow
 def test_it_runs_where_no_universe_fits() -> None:
     schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(300)))
     workload = random_marginals(schema, 3, 500)
