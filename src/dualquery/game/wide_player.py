@@ -51,6 +51,7 @@ def player_of(
         workload: the asked queries.
         plan: the steps.
         weights: how much each query counts; all of them alike where left out.
+        fine: whether one-way tables are measured in sub-bins.
         seed: of the fits' own, public randomness.
         climb: what climbs the fits.
     """
