@@ -23,8 +23,9 @@ $(READY): $(PLAIN) constraints.txt
 demo: $(PLAIN)  ## the whole job on an embedded example
 	$(BIN)/dualquery demo --out demo-release --overwrite
 
+# Each core begins with a half of the files, so that few kernels and fixtures are made by both.
 test: $(READY)  ## the tests, under ten minutes on two cores
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(READY)  ## what takes minutes rather than seconds
 	$(BIN)/python -m pytest -m slow
@@ -59,7 +60,7 @@ mutants: $(READY)  ## mistakes made on purpose: every one must fail the tests na
 	$(BIN)/python -m tools.mutants
 
 coverage: $(READY)  ## which lines the tests run; fails below the floor in pyproject.toml
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 upgrade: $(READY)  ## the newest versions of everything into .venv and constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --group dev --editable .

@@ -3,10 +3,13 @@
     python -m benchmarks kernels
 
 `of_numpy` is the time of the same work in NumPy (or Arrow, for text) divided by ours.
-`share_of_peak` compares with a loop that does nothing else, measured in the same run: one that
-adds up whole numbers in the cache (bytes read per second), or NumPy's matrix product. All times are
-processor seconds of one thread, the shortest of several, so other work on the machine takes no
-part in them. `benchmarks.guard` fails when one of the ratios to NumPy is lost.
+`share_of_peak` compares with a loop that does nothing else, measured in the same run; `peak`
+says which of them bounds the kernel: "reading" adds up whole numbers in the cache (bytes read per
+second), "products" is NumPy's matrix product, "system bits" fetches the random bits of the
+operating system that exact noise uses up, "random steps" makes one random number from the other, as
+each slot that an annealing sweep looks at has to wait for one. All times are processor seconds of
+one thread, the shortest of several, so other work on the machine takes no part in them.
+`benchmarks.guard` fails when one of the ratios to NumPy is lost.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import fits, noise, sampler
 from benchmarks.fits import _best_of as best_of
+from dualquery.base._kernels import next_random
+from dualquery.privacy.sources import SystemSource
 
 Rows = list[dict[str, Any]]
 
@@ -64,7 +69,8 @@ def packing() -> dict[str, Any]:
 
     pack_codes(codes, start, literals, bits, 0)
     ours = best_of(lambda: pack_codes(codes, start, literals, bits, 0), 15)
-    return row("pack codes", ours, best_of(plain, 9), codes.nbytes / ours / reading())
+    # Every code is compared with all rows.
+    return row("pack codes", ours, best_of(plain, 9), size * codes.nbytes / ours / reading())
 
 
 def text() -> dict[str, Any]:
@@ -144,23 +150,44 @@ def exponentials() -> dict[str, Any]:
 
 def draws() -> dict[str, Any]:
     """A round of a thousand exact draws from 100,000 queries, against exp, cumsum and search."""
-    found = sampler.measure(100_000, 1000, 150.0, time.thread_time)
+    queries = 100_000
+    found = sampler.measure(queries, 1000, 150.0, time.thread_time)
     ours = (found["score_ms"] + found["draw_ms"]) / 1e3
-    return row("exact draws", ours, ours / found["all_over_numpy"], None)
+    # Four passes over the queries: counts and answers, then exponents and log priors three times.
+    read = 4 * 16 * queries
+    return row("exact draws", ours, ours / found["all_over_numpy"], read / ours / reading())
 
 
 def exact_noise() -> dict[str, Any]:
-    """A million exact rounded Gaussians, against NumPy's, which are not private."""
-    found = noise.run(200_000)[1]
-    ours = 200_000 / found["values_per_second"]
-    return row("exact noise", ours, ours / found["times_numpy"], None)
+    """Exact rounded Gaussians, against NumPy's, which are not private."""
+    from dualquery.privacy.noise import rounded_gaussian
+
+    values = 200_000
+    found = noise.run(values)[1]
+    ours = values / found["values_per_second"]
+    source = CountingSource()
+    rounded_gaussian(41.3, values, source)
+    fetching = best_of(lambda: SystemSource().words(source.used), 9)
+    plain = ours / found["times_numpy"]
+    return row("exact noise", ours, plain, fetching / ours, peak="system bits")
+
+
+class CountingSource(SystemSource):
+    """The operating system's random words, counted."""
+
+    used = 0
+
+    def words(self, count: int) -> Any:
+        self.used += count
+        return super().words(count)
 
 
 def slopes() -> dict[str, Any]:
     """A step of a fit to sixty tables of three columns."""
     found = fits.run()[0]
     ours = found["milliseconds"] / 1e3
-    return row("slopes of tables", ours, ours * found["of_numpy"], found["share_of_peak"])
+    share = found["share_of_peak"]
+    return row("slopes of tables", ours, ours * found["of_numpy"], share, peak="products")
 
 
 def annealing() -> dict[str, Any]:
@@ -185,16 +212,57 @@ def annealing() -> dict[str, Any]:
             tried[:, attribute] = np.arange(schema.sizes[attribute])
             record = tried[int(np.argmax([problem.value(one) for one in tried]))]
 
-    return row("annealing (against one greedy pass)", ours, best_of(plain, 3), None)
+    share = share_of_a_sweep(problem)
+    name = "annealing (against one greedy pass; share of one sweep)"
+    return row(name, ours, best_of(plain, 3), share, peak="random steps")
 
 
-def row(name: str, ours: float, plain: float, share: float | None) -> dict[str, Any]:
+def share_of_a_sweep(problem: Any) -> float:
+    """The time that the random numbers of a sweep take at least, divided by its time."""
+    from dualquery.oracles._anneal_kernels import sweep
+    from dualquery.oracles._kernels import load
+    from dualquery.oracles.annealing import Annealing
+    from dualquery.oracles.core import Search
+
+    settings = Annealing(fix=False, enumerate_up_to=0)
+    reduction = settings.reduce(problem)
+    rest, part = reduction.rest, max(reduction.parts, key=lambda one: len(one.variables))
+    search = Search.over(rest, reduction.slots.copy())
+    load(rest, part, search)
+    widths = np.diff(rest.first)[part.variables]
+    # A choice between two slots takes one random number; one between more takes one for each.
+    steps = int(np.where(widths == 2, 1, widths).sum())
+    seed = np.uint64(12345)
+    times = 200
+
+    def sweeps() -> None:
+        for _ in range(times):
+            sweep(rest, part.variables, settings.hot, search, seed)
+
+    sweeps()
+    random_steps(seed, 1)
+    alone = best_of(lambda: random_steps(seed, times * steps), 15)
+    return alone / best_of(sweeps, 15)
+
+
+def row(
+    name: str, ours: float, plain: float, share: float, peak: str = "reading"
+) -> dict[str, Any]:
     return {
         "kernel": name,
         "milliseconds": 1e3 * ours,
         "of_numpy": plain / ours,
         "share_of_peak": share,
+        "peak": peak,
     }
+
+
+@numba.njit(cache=True)
+def random_steps(state, steps):
+    """Random numbers one from the other, as many as steps."""
+    for _ in range(steps):
+        state = next_random(state)
+    return state
 
 
 @numba.njit(cache=True)

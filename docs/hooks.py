@@ -45,7 +45,10 @@ def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> s
 
 def decisions_page(folder: Path) -> str:
     """Every lasting decision by its title."""
-    lines = ["# Decisions\n", "Why things are as they are; one page for each lasting decision.\n"]
+    lines = [
+        "# Decisions\n",
+        "Each page explains one lasting decision: what was decided, why, and what was measured.\n",
+    ]
     for path in sorted((folder / "decisions").glob("*.md")):
         title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
         lines.append(f"- [{title}](../decisions/{path.name})")
@@ -104,7 +107,7 @@ def _row(parameter: Any) -> str:
         told = ""
     else:
         told = f"`{default}`"
-    return f"| `{shown}` | {_cell(parameter.help or '')} | {told} |"
+    return f"| `{shown}`{{ .option }} | {_cell(parameter.help or '')} | {told} |"
 
 
 def _cell(text: str) -> str:
@@ -119,10 +122,11 @@ def rooms_page(root: Path) -> str:
     described = {room: _docstring(root / "src" / "dualquery", room) for room in layers}
     lines = [
         "# The rooms\n",
-        "The package is a house. A room may import the rooms below it and no other. What holds",
-        "private rows or counts is above the double line, and nothing below that line can reach",
-        "it. This page is made from the import contract in `pyproject.toml` and from the first",
-        "lines of every room, so the three cannot disagree.\n",
+        "The package is a house. A room may import the rooms below it, and no other room. What",
+        "holds private rows or counts is above the double line. Nothing below that line can reach",
+        "it, and `make lint` checks this. The page is made from the import contract in",
+        "`pyproject.toml` and from the first lines of every room, so the three cannot disagree.\n",
+        "[The architecture](../guide/architecture.md) shows what passes between the rooms.\n",
         _picture(layers, described),
         "",
     ]
@@ -148,32 +152,24 @@ def _docstring(source: Path, room: str) -> str:
 
 
 def _picture(layers: list[str], described: dict[str, str]) -> str:
-    """The rooms as a drawing: one storey each, private ones shaded."""
-    height, width, gap = 34, 720, 6
-    parts, y, private = [], 4, True
+    """The rooms as storeys of a house, private ones shaded; the lines wrap on a phone."""
+    parts, private = [], True
     for room in layers:
         holds_rows = described[room].startswith("PRIVATE") or room in ("cli", "estimator")
         if private and not holds_rows:
-            parts.append(
-                f'<path d="M0 {y} H{width} M0 {y + 4} H{width}" stroke="currentColor"/>'
-                f'<text x="{width - 4}" y="{y + 20}" text-anchor="end" font-size="12">'
-                "the privacy boundary</text>"
-            )
-            y += 28
+            parts.append('<p class="boundary">the privacy boundary</p>')
             private = False
-        shade = "0.16" if holds_rows else "0.05"
-        first = described[room].removeprefix("PRIVATE. ").split(". ")[0].split(": ")[0].strip()
-        first = " ".join(first.split())
+        shade = " private" if holds_rows else ""
         parts.append(
-            f'<rect x="1" y="{y}" width="{width - 2}" height="{height}" rx="4" fill="currentColor" '
-            f'fill-opacity="{shade}" stroke="currentColor" stroke-opacity="0.5"/>'
-            f'<text x="14" y="{y + 22}" font-family="monospace" font-weight="bold">{room}</text>'
-            f'<text x="120" y="{y + 22}">{escape(first[:90])}</text>'
+            f'<p class="storey{shade}"><b><code>{room}</code></b>'
+            f"<span>{escape(_in_short(described[room]))}</span></p>"
         )
-        y += height + gap
     title = "The rooms of the package, one above the other"
-    return (
-        f'<svg viewBox="0 0 {width} {y}" role="img" aria-label="{title}" fill="none" '
-        f'xmlns="http://www.w3.org/2000/svg" font-size="13">'
-        f'<title>{title}</title><g fill="currentColor">{"".join(parts)}</g></svg>'
-    )
+    return f'<div class="house" role="group" aria-label="{title}">{"".join(parts)}</div>'
+
+
+def _in_short(docstring: str) -> str:
+    """The first sentence of a room, without the word that the shade stands for."""
+    first = " ".join(docstring.split("\n\n")[0].split())
+    first = re.sub(r"^PRIVATE( where it reads tables)?\. ", "", first)
+    return first.split(". ")[0].rstrip(".").replace("`", "")

@@ -3,10 +3,15 @@
 The source archive and the wheel are built and checked, each is installed into an empty
 environment, and there the demo and the six lines of README run. The tests run against the
 installed wheel, so a file that the wheel lacks fails them.
+
+    python -m tools.release_check                                  everything
+    python -m tools.release_check --tests tests/cli tests/release  these tests only
+    python -m tools.release_check --without-tests
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -20,6 +25,7 @@ FENCED_PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def main() -> int:
+    asked = options()
     with tempfile.TemporaryDirectory(prefix="dualquery-release-") as made:
         folder = Path(made)
         archives = build(folder / "dist")
@@ -30,13 +36,23 @@ def main() -> int:
             run(python, "-m", "dualquery", "demo", "--out", str(place / "demo"))
             say(f"{archive.name}: the lines of README")
             run(python, "-c", readme_lines(), cwd=place)
-            if archive.suffix == ".whl" and "--without-tests" not in sys.argv:
+            if archive.suffix == ".whl" and not asked.without_tests:
                 say(f"{archive.name}: the tests")
                 group = f"{ROOT / 'pyproject.toml'}:dev"
                 run(python, "-m", "pip", "install", "--quiet", "--group", group)
-                run(python, "-m", "pytest", "-n", "auto", cwd=ROOT)
-    say("everything holds: this version can be uploaded")
+                check_installed(python, place, ROOT)
+                run(python, "-m", "pytest", "-n", asked.workers, *asked.tests, cwd=ROOT)
+    whole = not (asked.without_tests or asked.tests)
+    say("everything holds: this version can be uploaded" if whole else "what was asked for holds")
     return 0
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--without-tests", action="store_true", help="the demo and README only")
+    parser.add_argument("--tests", nargs="+", default=[], help="run these instead of all")
+    parser.add_argument("--workers", default="auto", help="processes that run tests")
+    return parser.parse_args()
 
 
 def build(folder: Path) -> list[Path]:
@@ -55,12 +71,20 @@ def environment(folder: Path, archive: Path) -> str:
     python = str(folder / "bin" / "python")
     run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip>=25.1")
     run(python, "-m", "pip", "install", "--quiet", str(archive))
-    where = subprocess.check_output(
-        [python, "-c", "import dualquery; print(dualquery.__file__)"], cwd=folder, text=True
-    )
-    if not Path(where.strip()).is_relative_to(folder):
-        raise SystemExit(f"{where.strip()} is not the installed package")
+    check_installed(python, folder, folder)
     return python
+
+
+def check_installed(python: str, folder: Path, cwd: Path) -> None:
+    """Whoever imports the package from this directory gets the one in the environment."""
+    where = subprocess.check_output(
+        [python, "-c", "import dualquery; print(dualquery.__file__)"],
+        cwd=cwd,
+        env=clean_environment(),
+        text=True,
+    ).strip()
+    if not Path(where).is_relative_to(folder):
+        raise SystemExit(f"{where} is not the installed package")
 
 
 def readme_lines() -> str:
@@ -72,8 +96,12 @@ def readme_lines() -> str:
 
 
 def run(*command: str, cwd: Path | None = None) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run(command, cwd=cwd, env=environment, check=True)
+    subprocess.run(command, cwd=cwd, env=clean_environment(), check=True)
+
+
+def clean_environment() -> dict[str, str]:
+    """Without a path that would put a checkout before the installed package."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def say(what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualquery.base.order import lexical_order
+from dualquery.base.order import distinct, lexical_order
 
 
 @pytest.mark.parametrize("most", [3, 1 << 15, 1 << 20])
@@ -15,3 +15,8 @@ def test_the_order_is_that_of_lexsort(most: int, rows: int) -> None:
     expected = np.lexsort(columns[::-1])
     np.testing.assert_array_equal(lexical_order(columns), expected)
     np.testing.assert_array_equal(lexical_order([columns[0]]), np.lexsort((columns[0],)))
+
+
+@pytest.mark.parametrize("values", [[], [2.0], [3.0, 1.0, 3.0, -0.0, 0.0, 1.0]])
+def test_distinct_numbers_are_those_of_numpy(values: list[float]) -> None:
+    np.testing.assert_array_equal(distinct(np.array(values)), np.unique(values))

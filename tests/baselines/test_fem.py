@@ -94,6 +94,13 @@ def test_the_cost_is_that_of_single_draws() -> None:
     assert stated.epsilon == stated.by_accountant["zcdp"] < stated.by_accountant["gaussian"]
 
 
+def test_without_delta_the_sum_alone_states_epsilon() -> None:
+    stated = Price.of(1.0, 0.0, 10_000, 30).cost(1.0, 0.0, private=True, rows=10_000)
+    by_name = stated.by_accountant
+    assert by_name.pop("pure") == stated.epsilon
+    assert set(by_name.values()) == {np.inf}
+
+
 def test_the_leader_answers_like_the_plain_twin() -> None:
     _, workload, _ = wide(6, 100, 50)
     settings = Settings(rounds=3, records=4, perturbation=1.5)

@@ -25,6 +25,7 @@ from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
 from dualquery.privacy.accountants import get_accountant
 from dualquery.privacy.events import Events
+from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource, SystemSource
 from dualquery.rows.opening import open_table
 from dualquery.workloads.generators import random_marginals
@@ -77,11 +78,17 @@ def test_the_sensitivity_is_the_largest_distance_of_two_records(sizes: tuple[int
     every = [residual(record) for record in product(*(range(size) for size in sizes))]
     widest = max(float(((one - other) ** 2).sum()) for one in every for other in every)
     assert sensitivity(sizes) == pytest.approx(widest)
+    longest = max(float((one**2).sum()) for one in every)
+    assert sensitivity(sizes, Neighbours.ADD_REMOVE) == pytest.approx(longest)
 
 
 def test_the_strategy_spends_what_it_may() -> None:
     made = strategy(0.7)
     assert made.mu_squared == pytest.approx(0.49)
+    other = Strategy.of(groups_of(QUERIES), SIZES, 0.7, Neighbours.ADD_REMOVE)
+    assert other.mu_squared == pytest.approx(0.49)
+    # An added record moves a residual by at most half of what a replaced one does (squared).
+    assert all(other.sigma[chosen] < 0.75 * made.sigma[chosen] for chosen in made.sigma)
     assert math.sqrt(Events.of_measurements(made.event).mu_squared) == pytest.approx(0.7)
 
 

@@ -67,7 +67,7 @@ def test_mistakes_are_told_in_one_line(run, visits: Path) -> None:
         (price, "needs --declare FILE"),
         (("--declare", declared), "--declare is for a schema with a price"),
         ((*price, "--declare", declared, "--columns", "age"), "go without a price"),
-        ((*price, "--declare", declared, "--bins", 10), "expected a power of two"),
+        ((*price, "--declare", declared, "--bins", 100), "at most 64"),
         ((*price, "--declare", visits / "no.toml"), "cannot read schema file"),
         ((*price, "--declare", declared, "--unit", "patient"), "needs most_records"),
         ((*price, "--declare", declared, "--weigh", "person"), "name their column with unit"),

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from dualquery.base.errors import ParameterError
+from dualquery.baselines import boosting, fem
 from dualquery.baselines.baseline import Answering, Baseline
+from dualquery.baselines.boosting import Boosting
+from dualquery.baselines.dqrs import Dqrs
 from dualquery.baselines.fem import Fem
-from dualquery.baselines.independent import Independent
 from dualquery.baselines.matrix import MatrixMechanism
-from dualquery.baselines.mwem import IMPROVED, Mwem
+from dualquery.baselines.mwem import Mwem
 from dualquery.baselines.mwem_model import ModelMwem, Settings
 from dualquery.baselines.online import OnlineWeights
-from dualquery.baselines.perturbation import Gaussian, Laplace
-from dualquery.baselines.product import Uniform, Zeros
+from dualquery.baselines.privbayes import PrivBayes
+from dualquery.baselines.product import Zeros
 from dualquery.baselines.projection import Projection
+from dualquery.baselines.registry import METHODS, Task, method
+from dualquery.baselines.sepfem import SepFem
+from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.privacy.ledger import Ledger, LedgerError
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.sources import SeededSource, SystemSource
+from dualquery.privacy.sources import RandomSource, SeededSource, SystemSource
 from dualquery.rows.counting import count_packed
 from dualquery.rows.opening import open_table
 from dualquery.rows.packed import PackedRows
@@ -44,75 +51,13 @@ class Given:
         self.answers: Counted = count_packed(packed, self.workload)
 
 
-def per_query(kind: type[Laplace | Gaussian], given: Given, seed: int) -> Baseline:
-    return kind.fit(
-        given.answers, given.workload,
-        epsilon=EPSILON, delta=DELTA, generator=np.random.default_rng(seed),
-    )  # fmt: skip
+def task(given: Given, source: RandomSource, **changes: Any) -> Task:
+    made = Task(given.table, given.workload, given.answers, EPSILON, DELTA, source, quick=True)
+    return replace(made, **changes)
 
 
-def independent(given: Given, seed: int) -> Baseline:
-    return Independent.fit(
-        given.table, given.schema, epsilon=EPSILON, delta=DELTA,
-        neighbours=Neighbours.REPLACE_ONE, generator=np.random.default_rng(seed),
-    )  # fmt: skip
-
-
-def mwem(given: Given, seed: int) -> Baseline:
-    return Mwem.fit(given.answers, given.workload, epsilon=EPSILON, source=SeededSource(seed))
-
-
-def improved(given: Given, seed: int) -> Baseline:
-    return Mwem.fit(
-        given.answers, given.workload, epsilon=EPSILON, source=SystemSource(), settings=IMPROVED
-    )
-
-
-def on_the_model(given: Given, seed: int) -> Baseline:
-    return ModelMwem.fit(
-        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
-    )
-
-
-def projection(given: Given, seed: int) -> Baseline:
-    return Projection.fit(
-        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed),
-        steps=40,
-    )  # fmt: skip
-
-
-def matrix(given: Given, seed: int) -> Baseline:
-    return MatrixMechanism.fit(
-        given.table, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
-    )
-
-
-def online(given: Given, seed: int) -> Baseline:
-    return OnlineWeights.fit(
-        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
-    )
-
-
-def fem(given: Given, seed: int) -> Baseline:
-    return Fem.fit(
-        given.answers, given.workload, epsilon=EPSILON, delta=DELTA, source=SeededSource(seed)
-    )
-
-
-MAKERS: dict[str, Callable[[Given, int], Baseline]] = {
-    "zeros": lambda given, seed: Zeros(),
-    "uniform": lambda given, seed: Uniform(),
-    "independent": independent,
-    "laplace": lambda given, seed: per_query(Laplace, given, seed),
-    "gaussian": lambda given, seed: per_query(Gaussian, given, seed),
-    "mwem": mwem,
-    "mwem, improved": improved,
-    "mwem on the model": on_the_model,
-    "projection": projection,
-    "matrix mechanism": matrix,
-    "online multiplicative weights": online,
-    "fem": fem,
-}
+def fitted(name: str, given: Given, seed: int) -> Baseline:
+    return METHODS[name].fit(task(given, SeededSource(seed)))
 
 
 def release(given: Given) -> Answering:
@@ -126,9 +71,15 @@ def given(rows: pa.Table, schema: Schema) -> Given:
     return Given(rows, schema)
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_answers_are_shares(name: str, given: Given) -> None:
-    made = MAKERS[name](given, 1)
+@pytest.fixture(scope="module")
+def all_made(given: Given) -> dict[str, Baseline]:
+    """Every method, fitted once."""
+    return {name: fitted(name, given, 1) for name in METHODS}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_answers_are_shares(name: str, given: Given, all_made: dict[str, Baseline]) -> None:
+    made = all_made[name]
     answers = made.answers(given.workload)
     assert answers.dtype == np.float64
     assert answers.shape == (len(given.workload),)
@@ -148,25 +99,63 @@ def test_a_release_answers_under_the_same_protocol(given: Given) -> None:
     assert "NOT PRIVATE" in made.privacy.text()
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_the_statement_is_within_the_budget_and_honest(name: str, given: Given) -> None:
-    made = MAKERS[name](given, 1)
+@pytest.mark.parametrize("name", METHODS)
+def test_the_statement_is_within_the_budget_and_honest(
+    name: str, all_made: dict[str, Baseline]
+) -> None:
+    made, listed = all_made[name], METHODS[name]
     cost = made.privacy
-    assert made.name == name.split(",")[0]
+    assert made.name == name
     assert 0.0 <= cost.epsilon <= EPSILON
-    assert cost.delta in (0.0, DELTA)
-    assert cost.private == (name in ("zeros", "uniform", "mwem, improved"))
+    assert cost.delta == (0.0 if listed.only_pure or cost.epsilon == 0.0 else DELTA)
+    assert cost.private == (cost.epsilon == 0.0), "a seeded run is never private"
+    assert (cost.events is not None) == (
+        listed.exact and not listed.only_pure and cost.epsilon > 0.0
+    )
     assert cost.to_dict()["private"] is cost.private
     assert cost.caveat in cost.text()
     assert ("reads no data" in cost.text()) == (cost.epsilon == 0.0)
 
 
+def test_what_a_method_cannot_do_is_said_in_one_line(given: Given) -> None:
+    with pytest.raises(ParameterError, match="projection"):
+        method("projektion")
+    asked = task(given, SeededSource(1), neighbours=Neighbours.ADD_REMOVE)
+    assert [one.name for one in METHODS.values() if one.allows(asked) is None] == [
+        one.name for one in METHODS.values() if Neighbours.ADD_REMOVE in one.neighbours
+    ]
+    for name in ("independent", "gaussian", "matrix mechanism"):
+        refused = METHODS[name].allows(task(given, SeededSource(1), delta=0.0))
+        assert refused is not None
+        assert "delta above 0" in refused
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(300)))
+    workload = random_marginals(schema, 3, 50)
+    wide = task(given, SeededSource(1), workload=workload)
+    for name in ("mwem", "mwem-improved"):
+        with pytest.raises(ParameterError, match=r"needs about 10\^91.8 bytes"):
+            METHODS[name].fit(wide)
+    broad = Schema(tuple(Attribute.binary(f"x{i}") for i in range(3000)))
+    many = fem.Settings(rounds=10_000)
+    with pytest.raises(ParameterError, match=r"500,000 records .* takes about \d+ minutes"):
+        fem.require_time(random_marginals(broad, 3, 3000), many)
+    rows = replace(given.answers, rows=10**8)
+    held = METHODS["matrix mechanism"].allows(
+        task(given, SeededSource(1), workload=workload, answers=rows)
+    )
+    assert held is not None
+    assert "columns of 100000000 rows" in held
+    large = Schema(
+        tuple(Attribute.categorical(f"x{i}", [str(code) for code in range(500)]) for i in range(3))
+    )
+    many = METHODS["matrix mechanism"].allows(
+        task(given, SeededSource(1), workload=random_marginals(large, 3, 5))
+    )
+    assert many is not None
+    assert "(about 124 minutes)" in many
+
+
 def test_what_may_be_published_can_be_charged(given: Given, tmp_path: Path) -> None:
-    """What costs says that it is for comparison only, or is charged before its first draw."""
-    for name, make in MAKERS.items():
-        cost = make(given, 1).privacy
-        charged = name.startswith("mwem")
-        assert charged or cost.epsilon == 0.0 or cost.caveat
+    """MWEM is charged as a pure ε."""
     book = Ledger.create(tmp_path / "l", epsilon=3.0, delta=1e-6)
     settings = {"epsilon": 1.0, "ledger": tmp_path / "l"}
     made = Mwem.fit(given.answers, given.workload, source=SystemSource(), **settings)
@@ -177,17 +166,28 @@ def test_what_may_be_published_can_be_charged(given: Given, tmp_path: Path) -> N
         Mwem.fit(given.answers, given.workload, source=SeededSource(1), **settings)
 
 
-@pytest.mark.parametrize("kind", [ModelMwem, Projection, MatrixMechanism, OnlineWeights, Fem])
+@pytest.mark.parametrize(
+    "kind",
+    [ModelMwem, Projection, MatrixMechanism, OnlineWeights, Fem, SepFem, Dqrs, Boosting, PrivBayes],
+)
 def test_the_exact_methods_are_charged_by_their_events(
-    kind: type[ModelMwem | Projection | MatrixMechanism | OnlineWeights | Fem],
+    kind: type[
+        ModelMwem | Projection | MatrixMechanism | OnlineWeights | Fem | Dqrs | Boosting | PrivBayes
+    ],
     given: Given,
     tmp_path: Path,
 ) -> None:
     book = Ledger.create(tmp_path / "l", epsilon=3.0, delta=1e-6)
-    read = given.table if kind is MatrixMechanism else given.answers
+    read = given.table if kind in (MatrixMechanism, PrivBayes) else given.answers
     fewer = {"settings": Settings(rounds=2)} if kind is ModelMwem else {}
     if kind is Projection:
         fewer = {"steps": 2}
+    if kind in (Fem, SepFem):
+        fewer = {"settings": fem.Settings(rounds=2)}
+    if kind is Boosting:
+        fewer = {"settings": boosting.Settings(rounds=2, samples=5, records=2)}
+    if kind is PrivBayes:
+        fewer = {"rows": given.answers.rows}
     settings = {"epsilon": 1.0, "delta": 1e-6, "ledger": tmp_path / "l", **fewer}
     made = kind.fit(read, given.workload, source=SystemSource(), **settings)
     assert made.privacy.private
@@ -198,14 +198,16 @@ def test_the_exact_methods_are_charged_by_their_events(
         kind.fit(read, given.workload, source=SeededSource(1), **settings)
 
 
-@pytest.mark.parametrize("name", [name for name in MAKERS if name != "mwem, improved"])
-def test_a_seed_repeats(name: str, given: Given) -> None:
-    first, second = (MAKERS[name](given, 5).answers(given.workload) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_seed_repeats(name: str, given: Given, all_made: dict[str, Baseline]) -> None:
+    again = fitted(name, given, 1).answers(given.workload)
+    np.testing.assert_array_equal(again, all_made[name].answers(given.workload))
 
 
-@pytest.mark.parametrize("name", [n for n in MAKERS if n not in ("zeros", "uniform", "mwem")])
-def test_what_reads_data_beats_what_does_not(name: str, given: Given) -> None:
+@pytest.mark.parametrize("name", [n for n in METHODS if n not in ("zeros", "uniform", "mwem")])
+def test_what_reads_data_beats_what_does_not(
+    name: str, given: Given, all_made: dict[str, Baseline]
+) -> None:
     truth = given.answers.counts / given.answers.rows
-    error = np.abs(MAKERS[name](given, 2).answers(given.workload) - truth).mean()
+    error = np.abs(all_made[name].answers(given.workload) - truth).mean()
     assert error < np.abs(Zeros().answers(given.workload) - truth).mean()

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PYTHON_PAGES = sorted(
+GUIDES = sorted(
     path.relative_to(DOCS).as_posix()
     for folder in ("guide", "develop")
     for path in (DOCS / folder).glob("*.md")
-    if "```python" in path.read_text(encoding="utf-8") and path.stem != "quick-start"
 )
-SHELL_PAGES = ("guide/quick-start.md", "guide/parameters.md", "guide/monthly.md")
+FOLLOWED = [page for page in GUIDES if "```sh\n" in (DOCS / page).read_text(encoding="utf-8")]
+QUICK = ("guide/quick-start.md", "guide/parameters.md", "guide/queries.md")
+"""Followed pages that the fast lane can afford."""
+PYTHON_PAGES = [
+    page
+    for page in GUIDES
+    if page not in FOLLOWED and "```python" in (DOCS / page).read_text(encoding="utf-8")
+]
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-    """The fenced blocks of a page that are to be run: (language, text)."""
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """The fenced blocks of a page that can be followed: (language, name of the file, text)."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
-    return [(language, body) for language, body in found if language in ("sh", "python")]
+    found = re.findall(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", text, re.M | re.S)
+    return [block for block in found if block[0] in ("sh", "python") or block[1]]
 
 
-def run(command: list[str] | str, folder: Path) -> None:
+def run(command: list[str], folder: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         command,
         cwd=folder,
         env={**os.environ, "PATH": path},
-        shell=isinstance(command, str),
         capture_output=True,
         text=True,
         check=False,
@@ -42,26 +49,55 @@ def run(command: list[str] | str, folder: Path) -> None:
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("page", SHELL_PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page in QUICK else pytest.mark.slow, id=page)
+        for page in FOLLOWED
+    ],
+)
 def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
-    """Its commands and its Python, in order, in an empty folder."""
-    python: list[str] = []
-    for language, body in blocks(page):
-        if language == "sh":
-            for line in body.replace("\\\n", " ").splitlines():
-                run(line, tmp_path)
+    """Its files, its commands and its Python, in order, in an empty folder and in one session."""
+    session = ["import subprocess"]
+    for language, file, body in blocks(page):
+        if file:
+            (tmp_path / file).write_text(body, encoding="utf-8")
+        elif language == "python":
+            session.append(body)
         else:
-            python.append(body)
-            run([sys.executable, "-W", "error", "-c", "\n".join(python)], tmp_path)
+            for line in body.replace("\\\n", " ").splitlines():
+                code = 1 if line.endswith("# exit code 1") else 0
+                session.append(f"assert subprocess.run({line!r}, shell=True).returncode == {code}")
+    run([sys.executable, "-W", "error", "-c", "\n".join(session)], tmp_path)
     if page.endswith("quick-start.md"):
         assert (tmp_path / "out" / "report.html").is_file()
         assert (tmp_path / "private.html").is_file()
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[subprocess.Popen[str]]:
+    """A process that runs Python in forks of itself; see warm.py."""
+    script = Path(__file__).with_name("warm.py")
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
 @pytest.mark.parametrize("page", PYTHON_PAGES)
-def test_the_python_of_a_page_runs(page: str, tmp_path: Path) -> None:
-    code = "\n".join(body for language, body in blocks(page) if language == "python")
-    run([sys.executable, "-W", "error", "-c", code], tmp_path)
+def test_the_python_of_a_page_runs(page: str, warm: subprocess.Popen[str], tmp_path: Path) -> None:
+    code = "\n".join(body for language, _, body in blocks(page) if language == "python")
+    assert warm.stdin is not None
+    assert warm.stdout is not None
+    warm.stdin.write(json.dumps({"code": code, "folder": str(tmp_path)}) + "\n")
+    warm.stdin.flush()
+    left, printed = json.loads(warm.stdout.readline())
+    assert left == 0, printed
 
 
 @pytest.mark.slow
@@ -101,7 +137,7 @@ def test_every_command_is_in_the_reference() -> None:
         sys.path.pop(0)
     text = commands_page()
     assert text.count("## dualquery ") >= 10
-    assert "| `--epsilon` | Privacy budget ε, above 0. | required |" in text
+    assert "| `--epsilon`{ .option } | Privacy budget ε, above 0. | required |" in text
 
 
 def test_every_setting_stands_in_the_table_of_settings() -> None:

@@ -7,7 +7,7 @@ import os
 import pickle
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from pyarrow import parquet
 from dualquery.base.errors import EngineError, ParameterError, TableError, UnavailableError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
-from dualquery.engines import held, open_engine, parts
+from dualquery.engines import cluster, held, kept, open_engine, parts
 from dualquery.engines.engine import check_engine
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import PartTable, Private, add_parts, count_part, cut
@@ -118,12 +118,14 @@ def test_private_values_do_not_show(tmp_path: Path) -> None:
         add_parts([answer, answer]).open()
 
 
-@pytest.mark.parametrize("player", ["record", "model"])
-def test_the_same_release_from_workers(folder: Path, address: str, player: str) -> None:
-    here = DualQuery(**RUN, player=player).fit(folder, schema=SCHEMA)
-    there = DualQuery(**RUN, player=player, engine="dask", scheduler=address).fit(
-        folder, schema=SCHEMA
-    )
+@pytest.mark.parametrize(
+    ("player", "free"), [("record", "default"), ("record", "measured"), ("model", "default")]
+)
+def test_the_same_release_from_workers(folder: Path, address: str, player: str, free: str) -> None:
+    job = {**RUN, "player": player, "free": free}
+    here = DualQuery(**job).fit(folder, schema=SCHEMA)
+    there = DualQuery(**job, engine="dask", scheduler=address).fit(folder, schema=SCHEMA)
+    assert len(here.transcript.measurements) == (free == "measured")
     assert_same(here, there)
     assert not held._HELD  # nothing private stays behind
 
@@ -137,6 +139,56 @@ def test_the_same_measured_tables_from_workers(folder: Path, address: str) -> No
     assert any(len(one.draws) for one in here.transcript)
     assert_same(here, there)
     assert not held._HELD
+    assert not held._ROWS
+
+
+@pytest.mark.parametrize(
+    ("room", "width"), [(held.MOST_KEPT, kept.MOST_WIDTH), (0, kept.MOST_WIDTH), (1, 0)]
+)
+def test_workers_read_a_part_once_for_all_measurements(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, width: int
+) -> None:
+    """Without room for codes, or with wide rows, it is read at every step; counts are the same."""
+    random = np.random.default_rng(0)
+    rows = pa.table({"age": random.integers(0, 100, 900), "sex": random.integers(0, 2, 900)})
+    parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=300)
+    schema = Schema((Attribute.numeric("age", [0, 25, 50, 100]), Attribute.binary("sex")))
+    assert schema.fine != schema
+    monkeypatch.setattr(held, "MOST_KEPT", room)
+    monkeypatch.setattr(cluster, "MOST_WIDTH", width)
+    once = room > 0 and width > 0
+    read: list[object] = []
+    batches = PartTable.batches
+
+    def counted(self: PartTable, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        read.append(self.pieces)
+        return batches(self, names)
+
+    monkeypatch.setattr(PartTable, "batches", counted)
+    table = open_table(tmp_path / "rows.parquet")
+    with open_engine("dask", address) as engine:
+        for step, (declared, named) in enumerate(
+            [(schema.fine, [[0], [1]]), (schema, [[0, 1]]), (schema, [[1]])]
+        ):
+            marginals = Marginals(Groups.single(declared), np.array(named, dtype=np.int32))
+            before = len(read)
+            cells = engine.tabulate(table, declared, marginals, OutOfDomain.REFUSE)
+            here = LocalEngine().tabulate(table, declared, marginals, OutOfDomain.REFUSE)
+            np.testing.assert_array_equal(cells, here)
+            assert len(read) - before == (3 if step == 0 or not once else 0)
+        assert len(held._ROWS) == (3 if once else 0)
+        # Codes of another table, or of another schema, are not taken for these.
+        parquet.write_table(rows.slice(300), tmp_path / "less.parquet", row_group_size=300)
+        other = Schema((Attribute.numeric("age", [0, 20, 50, 100]), Attribute.binary("sex")))
+        for table, declared in (
+            (open_table(tmp_path / "less.parquet"), schema),
+            (open_table(tmp_path / "less.parquet"), other),
+        ):
+            marginals = Marginals(Groups.single(declared), np.array([[0, 1]], dtype=np.int32))
+            cells = engine.tabulate(table, declared, marginals, OutOfDomain.REFUSE)
+            here = LocalEngine().tabulate(table, declared, marginals, OutOfDomain.REFUSE)
+            np.testing.assert_array_equal(cells, here)
+    assert not held._ROWS
 
 
 def test_fits_can_be_sent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,15 +318,19 @@ def test_tables_of_wide_rows_are_counted_where_the_rows_are(
     assert here.parameters.tables.wide
     counted: list[str] = []
 
-    def noted(part, workload, out_of_domain):
-        counted.append(distributed.get_worker().address)  # there is none at the client
-        return count_rows(part, workload, out_of_domain)
+    def noted(count):
+        def call(*asked):
+            counted.append(distributed.get_worker().address)  # there is none at the client
+            return count(*asked)
+
+        return call
 
     def refused(*args):
         raise AssertionError("rows were counted at the client")
 
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(parts, "count_rows", noted)
+    monkeypatch.setattr(parts, "count_rows", noted(count_rows))
+    monkeypatch.setattr(kept, "tabulate", noted(tabulate))
     monkeypatch.setattr(LocalEngine, "count", refused)
     monkeypatch.setattr(LocalEngine, "tabulate", refused)
     there = DualQuery(**job, engine="dask", scheduler=address).fit(rows, schema=schema)

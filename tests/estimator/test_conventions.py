@@ -146,8 +146,28 @@ def refused(ask) -> str:
 
 def test_a_schema_that_is_none(schema: Schema, rows: pa.Table, tmp_path: Path) -> None:
     told = refused(lambda: job().fit(rows, schema={"sex": 2}))
-    assert told == "schema = 'a dict'; expected a Schema, or the path of a schema file"
+    assert told == "schema is a dict; expected a Schema, or the path of a schema file"
     assert "nowhere.toml" in refused(lambda: job().fit(rows, schema=tmp_path / "nowhere.toml"))
+
+
+def test_a_private_number_of_rows(schema: Schema, rows: pa.Table) -> None:
+    """Python names an argument, the command line an option."""
+    for more in ({"neighbours": "add-remove"}, {"unit": "age", "most_records": 2}):
+        with pytest.raises(dq.ParameterError, match=r"a public reference size with rows=$") as told:
+            job(**more).fit(rows, schema=schema)
+        assert told.value.on_the_command_line.endswith("a public reference size with --rows")
+
+
+def test_marginals_as_a_text(schema: Schema) -> None:
+    """As `focus` may be one; a text used to be read letter by letter."""
+    assert job(queries=None, marginals="1,2").tuning.interest.marginals == (1, 2)
+    assert "such as 1,2" in refused(lambda: job(queries=None, marginals="one").plan(9, schema))
+
+
+def test_results_are_short_when_shown(fitted: dq.DualQuery, rows: pa.Table) -> None:
+    found = dq.evaluate(fitted.release_, rows)
+    assert repr(found).startswith("<Evaluation of 50 queries, NOT PRIVATE: maximum error 0.")
+    assert str(fitted.release_.privacy) == fitted.release_.privacy.text()
 
 
 def test_an_existing_directory(schema: Schema, rows: pa.Table, tmp_path: Path) -> None:
@@ -193,4 +213,4 @@ def test_columns_of_the_same_name(schema: Schema, rows: pa.Table) -> None:
 
 def test_a_workload_that_is_a_list_of_texts(fitted: dq.DualQuery) -> None:
     told = refused(lambda: fitted.release_.answers(["smoker"]))
-    assert told.startswith("workload = 'a list'; expected a Workload")
+    assert told.startswith("workload is a list; expected a Workload")

@@ -33,30 +33,38 @@ def test_means_and_quantiles_of_a_mixed_table() -> None:
     """Means within 2 %, and quantiles within one sub-bin.
 
     Dates and times begin nowhere, so their means are judged by 2 % of their spread. One per cent of
-    the rows hold a quarter of all cost, up to 260 times the mean. Its mean misses 2 %: in six runs
-    it was off by 1 to 4 %. The noise of the sub-bins decides that, not a bias: the true
-    family, a lognormal, fitted to such counts has a standard error of 3 %. It is judged by 6 %.
+    the rows hold a quarter of all cost, up to 250 times the mean. No run can be sure of its mean to
+    2 %: the true family, a lognormal, known exactly leaves 1.5 %, and the whole budget spent on
+    this column would leave 1.0 %. In six runs it was off by 1.0 to 2.8 %, so it is judged by the
+    mean of three.
     """
     frame = messy_table(ROWS)
     schema = replace(dq.draft_schema(frame), draft=False)
-    release = dq.DualQuery(1.0, 1e-6, seed=1, errors=False, queries=20_000).fit(
-        frame, schema=schema
-    )
-    sampled = release.sample(ROWS, seed=1, kind="pandas")
-    judged = 0
-    for attribute in schema.attributes:
-        if not attribute.is_numeric:
-            continue
-        true, drawn = (numbers(one[attribute.name], attribute) for one in (frame, sampled))
-        scale = true.std() if attribute.type.is_temporal else abs(true.mean())
-        allowed = 0.06 if attribute.name == "cost" else 0.02
-        assert abs(drawn.mean() - true.mean()) <= allowed * scale, attribute.name
-        parts = release.within(attribute.name).edges
-        for share in SHARES:
-            places = [
-                int(np.searchsorted(parts, np.quantile(one, share), side="right"))
-                for one in (true, drawn)
-            ]
-            assert abs(places[0] - places[1]) <= 1, (attribute.name, share)
-        judged += 1
-    assert judged >= 7
+    costs = []
+    for seed in (1, 2, 3):
+        release = dq.DualQuery(1.0, 1e-6, seed=seed, errors=False, queries=20_000).fit(
+            frame, schema=schema
+        )
+        sampled = release.sample(ROWS, seed=1, kind="pandas")
+        judged = 0
+        for attribute in schema.attributes:
+            if not attribute.is_numeric:
+                continue
+            true, drawn = (numbers(one[attribute.name], attribute) for one in (frame, sampled))
+            scale = true.std() if attribute.type.is_temporal else abs(true.mean())
+            away = abs(drawn.mean() - true.mean()) / scale
+            if attribute.name == "cost":
+                costs.append(away)
+            else:
+                assert away <= 0.02, (attribute.name, seed)
+            parts = release.within(attribute.name).edges
+            for share in SHARES:
+                places = [
+                    int(np.searchsorted(parts, np.quantile(one, share), side="right"))
+                    for one in (true, drawn)
+                ]
+                assert abs(places[0] - places[1]) <= 1, (attribute.name, share, seed)
+            judged += 1
+        assert judged >= 7
+    assert np.mean(costs) <= 0.02
+    assert max(costs) <= 0.04

@@ -8,8 +8,10 @@ opened. Every run is a fork of one process that is warm. Prints how many steps t
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -124,6 +126,9 @@ def main(base: Path, plan: str) -> None:
         seeded()
         JOB.release(ROWS, base / "whole", schema=SCHEMA)
         whole = files(base / "whole")
+    if plan == "overwrite":
+        JOB.release(ROWS.slice(32), base / "older", schema=SCHEMA)
+    gc.freeze()  # a fork then copies less
     at = 0
     while True:
         at += 1
@@ -132,7 +137,7 @@ def main(base: Path, plan: str) -> None:
         options: dict = {"ledger": folder / "ledger.db"}
         Ledger.create(folder / "ledger.db", epsilon=10.0, delta=1e-3)
         if plan == "overwrite":
-            JOB.release(ROWS.slice(32), folder / "out", schema=SCHEMA)
+            shutil.copytree(base / "older", folder / "out")
             options["overwrite"] = True
         if plan == "unseeded":
             RecordPlayer.respond = RESPOND

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,10 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.domain.sub_bins import SubBins
 from dualquery.engines.local import LocalEngine
-from dualquery.game.tables_plan import make_tables_plan
+from dualquery.game.tables_plan import make_faint_plan, make_tables_plan
 from dualquery.game.tables_player import TablesPlayer
 from dualquery.game.tables_shape import Shape
+from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Transcript
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
@@ -23,6 +25,7 @@ from dualquery.privacy.measuring import Measurement, measure
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource
 from dualquery.release.verifying import check_measurements
+from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
 from dualquery.workloads.generators import all_marginals
@@ -231,7 +234,76 @@ def test_forged_sub_bins_are_refused(schema: Schema, made: dq.Release) -> None:
             check_measurements(Transcript(rounds), schema)
 
 
-def test_the_first_step_is_the_only_one_in_sub_bins(made: dq.Release, schema: Schema) -> None:
-    kinds = [len(one.marginals.groups.of_code) for one in made.transcript.measurements]
-    assert kinds[0] == schema.fine.code_start[-1]
-    assert set(kinds[1:]) == {int(schema.code_start[-1])}
+def test_only_one_way_tables_are_in_sub_bins(made: dq.Release, schema: Schema) -> None:
+    kinds = [
+        (one.marginals.arity, len(one.marginals.groups.of_code))
+        for one in made.transcript.measurements
+    ]
+    assert kinds[0] == (1, schema.fine.code_start[-1])
+    assert all(codes == schema.code_start[-1] for arity, codes in kinds if arity > 1)
+
+
+def test_faint_tables_are_all_measured_at_once_and_within_the_budget() -> None:
+    shape = Shape(10, 60, 45, 120)
+    for rows, one_way in ((3000, 0.15), (1000, 0.7)):
+        budget = Budget(1.0, 1e-6, rows)
+        plan = make_faint_plan(budget, shape)
+        assert make_tables_plan(budget, shape) is None
+        assert plan is not None
+        assert [step.kind for step in plan.steps] == [Kind.ONE_WAY, Kind.PAIRS]
+        assert [step.share for step in plan.steps] == pytest.approx([one_way, 1.0 - one_way])
+        assert 0.999 < budget.cost(plan.events) <= 1.0
+        assert plan.faint
+        assert TablesPlan.from_dict(budget, plan.to_dict()) == plan
+    few, pure = Budget(1.0, 1e-6, 50), Budget(1.0, 0.0, 1000, accountant="pure")
+    assert make_faint_plan(few, shape) is None, "one-way tables would drown as well"
+    assert make_faint_plan(pure, shape) is None, "all pairs cost too much Laplace noise"
+    assert make_faint_plan(Budget(1.0, 1e-6, 1000), Shape(10, 60, 0, 0)) is None
+
+
+def test_rounds_of_draws_are_planned_where_they_pay() -> None:
+    shape = Shape(10, 60, 45, 120)
+    for rows, rounds in ((20_000, 3), (8000, 0)):
+        budget = Budget(1.0, 1e-6, rows)
+        plan = make_tables_plan(budget, shape)
+        assert plan is not None
+        assert not plan.faint
+        assert plan.rounds == rounds
+        assert plan.first_steps == (300 if rounds else 600), "one fit has the steps of both"
+        assert 0.999 < budget.cost(plan.events) <= 1.0
+        started = make_tables_plan(budget, shape, started=True)
+        assert started is not None
+        assert started.rounds == 3, "rounds find where a start is wrong"
+
+
+def test_a_faint_run_measures_bins(schema: Schema, table: pa.Table, tmp_path: Path) -> None:
+    settings = {"epsilon": 0.1, "delta": 1e-6, "queries": 500, "errors": False, "seed": 1}
+    made = dq.DualQuery(**settings).fit(table, schema=schema)
+    assert made.parameters.tables is not None
+    assert made.parameters.tables.faint
+    one_way, pairs = made.transcript.measurements
+    assert one_way.marginals.groups.code_start.tolist() == schema.code_start.tolist()
+    assert pairs.marginals.arity == 2
+    assert made.privacy.epsilon <= 0.1
+    made.save(tmp_path / "release")
+    again = dq.load(tmp_path / "release")
+    assert again.parameters.tables == made.parameters.tables
+    assert again.mean("age") == made.mean("age")
+
+
+def test_a_faint_run_keeps_dependence_that_no_single_pair_shows() -> None:
+    random = np.random.default_rng(8)
+    kind = random.integers(0, 4, 3000)
+    columns = {
+        f"x{i}": np.where(random.random(3000) < 0.6, kind, random.integers(0, 4, 3000))
+        for i in range(12)
+    }
+    schema = Schema(tuple(Attribute.categorical(name, range(4)) for name in columns))
+    rows = pa.table(columns)
+    made = dq.DualQuery(0.4, 1e-6, queries=2000, errors=False, seed=0).fit(rows, schema=schema)
+    assert made.parameters.tables is not None
+    assert made.parameters.tables.faint
+    pairs = all_marginals(schema, 2)
+    truth = count_rows(open_table(rows), pairs).counts / 3000
+    # Codes are alike, so independence answers 1/16 to every pair of them.
+    assert np.abs(made.answers(pairs) - truth).mean() < 0.5 * np.abs(1 / 16 - truth).mean()

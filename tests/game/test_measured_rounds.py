@@ -171,6 +171,7 @@ def test_workers_count_cells_and_the_client_adds_the_noise(neighbours: str, tmp_
     for name, array in ours.items():
         np.testing.assert_array_equal(array, theirs[name])
     assert not held._HELD  # nothing private stays behind
+    assert not held._ROWS
 
 
 def test_tables_that_cover_one_another_are_paid_for_one_by_one() -> None:

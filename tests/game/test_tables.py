@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from dualquery.workloads.marginals import Groups, Marginals
 ROWS = 20_000
 
 
+@cache
 def schema() -> Schema:
     return Schema(
         (
@@ -52,6 +54,7 @@ def schema() -> Schema:
     )
 
 
+@cache
 def table(rows: int = ROWS, seed: int = 3) -> pa.Table:
     """Columns that depend on one another, and one with many rare codes."""
     random = np.random.default_rng(seed)
@@ -268,10 +271,17 @@ def test_everything_after_the_noise_is_public(monkeypatch: pytest.MonkeyPatch, t
     assert paths[0] == paths[1]
 
 
+@pytest.fixture(scope="module")
+def whole() -> dq.Release:
+    """A run that nobody killed."""
+    return job(queries=300).fit(table(), schema=schema())
+
+
 @pytest.mark.parametrize("kill_at", [0, 1, 2, 4])
-def test_a_killed_run_goes_on_with_what_it_measured(kill_at: int, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_with_what_it_measured(
+    kill_at: int, whole: dq.Release, tmp_path: Path
+) -> None:
     """Killed while it fits or tabulates, it neither measures nor pays a second time."""
-    whole = job(queries=300).release(table(), tmp_path / "whole", schema=schema())
     from dualquery.engines.local import LocalEngine
 
     plain, calls = LocalEngine.tabulate, []

@@ -95,12 +95,12 @@ def test_what_does_not_fit_is_refused_with_what_would(schema: Schema, rows: pa.T
     with pytest.raises(ParameterError) as found:
         job.fit(rows, schema=schema)
     assert "\n" not in str(found.value)
-    promise = promise_of(job, len(rows), schema, 50)
+    promise = promise_of(job, len(rows), schema, 50, len(schema))
     assert f"rows={promise.smallest_rows['gaussian']} would be enough" in str(found.value)
     enough = promise.smallest_rows["gaussian"]
     assert job.plan(enough, schema).rounds == promise.plan.rounds
     assert not promise.fits
-    assert promise_of(job, enough, schema, 50).fits
+    assert promise_of(job, enough, schema, 50, len(schema)).fits
 
 
 @pytest.mark.parametrize(

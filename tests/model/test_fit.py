@@ -120,7 +120,7 @@ def test_the_gradient_equals_finite_differences(workload: Workload, shrinkage: f
     pulled = Drawn(compiled, Pull(slope), Buffers(compiled, 4))
     tables = ascent.tables(parameters)
     slopes = pulled.slopes(tables, parameters.weights.astype(np.float32))
-    gradient = ascent.gradient(parameters, tables, slopes)
+    gradient = ascent.gradient(parameters, tables, slopes, parameters.weights)
     step = 1e-2
     for place in [*generator.integers(0, len(parameters.flat), 12), -1, -3]:
         up, down = parameters.flat.copy(), parameters.flat.copy()

@@ -37,7 +37,7 @@ def answers(ascent: Ascent, drawn: Drawn, parameters: Parameters) -> np.ndarray:
 def gradient(ascent: Ascent, drawn: Drawn, parameters: Parameters) -> np.ndarray:
     tables = ascent.tables(parameters)
     slopes = drawn.slopes(tables, parameters.weights.astype(np.float32))
-    return ascent.gradient(parameters, tables, slopes).astype(np.float64)
+    return ascent.gradient(parameters, tables, slopes, parameters.weights).astype(np.float64)
 
 
 def test_few_queries_are_all_seen(scene) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.sub_bins import SubBins
-from dualquery.model.inside import STEEPEST, _bends, _Problem, spread_inside
+from dualquery.model.inside import STEEPEST, spread_inside
+from dualquery.model.smoothing import Cells
 from dualquery.release.within import Within
 
 ROWS = 50_000
@@ -102,22 +103,6 @@ def test_wide_sub_bins_go_on_as_their_neighbours_do(sign: float) -> None:
         assert half.max() <= sub_bins.edges[sub_bins.start[code + 1]]
 
 
-def test_the_banded_matrix_is_the_dense_one() -> None:
-    random = np.random.default_rng(3)
-    bends = _bends(np.sort(random.random(9)))
-    problem = _Problem(np.ones(9), 1.0, np.ones(9), bends, np.zeros(7, dtype=bool))
-    dense = np.zeros((7, 9))
-    for i in range(7):
-        dense[i, i : i + 3] = bends[i]
-    dear = random.random(7)
-    expected = dense.T @ np.diag(dear) @ dense
-    found = problem._squared(dear)
-    for above in range(3):
-        np.testing.assert_allclose(found[2 - above, above:], np.diag(expected, above))
-    f = random.random(9)
-    np.testing.assert_allclose(problem._bent(f), dense @ f)
-
-
 def test_the_share_below_a_value_is_as_sure_as_it_says() -> None:
     """In the middle of bins, over tables drawn anew; raw noise would say three times as much."""
     sub_bins = SubBins.of(Attribute.numeric("x", [0.0, 10.0, 20.0, 30.0, 50.0, 80.0]))
@@ -138,3 +123,58 @@ def test_the_share_below_a_value_is_as_sure_as_it_says() -> None:
             moves = np.where(bin_of == code, below - part, 0.0)
             off.append(away / np.sqrt(found.surety.variance(moves)))
     assert 0.7 < np.sqrt(np.mean(np.square(off))) < 1.4
+
+
+def test_the_bend_of_small_values_says_how_a_tail_goes_on() -> None:
+    """A lognormal cost: five sub-bins of its last bin hold 488 rows in noise of 73 each."""
+    edges = [0, 85, 170, 290, 440, 660, 1000, 1500, 2500, 5200, 28000, 620000]
+    cost = SubBins.of(Attribute.numeric("x", edges, type="decimal"))
+    values = np.random.default_rng(0).lognormal(6.5, 1.6, ROWS)
+    values = values[values < 620_000.0]
+    away = []
+    for seed in range(4):
+        found, within = estimated(values, cost, 73.0, seed)
+        away.append(float(found @ within.means) / values.mean() - 1.0)
+    assert np.sqrt(np.mean(np.square(away))) < 0.04
+
+
+def test_a_second_table_of_few_cells_makes_a_mean_surer() -> None:
+    edges = [0, 85, 170, 290, 440, 660, 1000, 1500, 2500, 5200, 28000, 620000]
+    sub_bins = SubBins.of(Attribute.numeric("x", edges, type="decimal"))
+    values = np.random.default_rng(0).lognormal(6.5, 1.6, ROWS)
+    counts = np.histogram(values, sub_bins.edges)[0].astype(float)
+    of_part = np.searchsorted([1400.0, 5000.0, 14_000.0, 52_000.0], sub_bins.edges[:-1], "right")
+    second = np.bincount(of_part, counts)
+    found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        noisy = counts + random.normal(0.0, 73.0, len(counts))
+        again = Cells(of_part, second + random.normal(0.0, 20.0, len(second)), 20.0)
+        for tables in ((), (again,)):
+            one = spread_inside(noisy, 73.0, ROWS, sub_bins, tables)
+            spread = one.surety.spread
+            mean = float(spread @ sub_bins.means / spread.sum())
+            said = float(np.sqrt(one.surety.variance(sub_bins.means - mean))) / mean
+            found[bool(tables)].append((mean / values.mean() - 1.0, said))
+            if tables:  # cells are met, each about within its noise
+                np.testing.assert_allclose(
+                    np.bincount(of_part, ROWS * spread), again.counts, atol=70
+                )
+    plain, both = np.array(found[False]), np.array(found[True])
+    assert np.abs(both[:, 0]).mean() < 0.6 * np.abs(plain[:, 0]).mean()
+    assert (both[:, 1] < 0.7 * plain[:, 1]).all()
+
+
+def test_a_heap_that_was_measured_again_is_the_mean_of_both_counts() -> None:
+    """Counts weigh by their precision; a cell that holds a heap and others says nothing."""
+    sub_bins = SubBins.of(Attribute.numeric("x", [0.0, 100.0, 10_000.0]))
+    counts = np.full(len(sub_bins), 1000.0)
+    counts[40] = 9000.0
+    of_part = (np.arange(len(counts)) == 40).astype(int)
+    again = Cells(of_part, np.array([63_000.0, 9300.0]), 50.0)
+    found = spread_inside(counts, 100.0, 72_000.0, sub_bins, (again,))
+    assert found.surety.heaps[40]
+    assert 72_000.0 * found.surety.spread[40] == pytest.approx(9000.0 + 0.8 * 300.0)
+    mixed = Cells((np.arange(len(counts)) >= 40).astype(int), np.array([40_000.0, 1e6]), 50.0)
+    other = spread_inside(counts, 100.0, 72_000.0, sub_bins, (mixed,))
+    assert 72_000.0 * other.surety.spread[41:].sum() < 30_000.0

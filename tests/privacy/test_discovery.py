@@ -11,11 +11,11 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants.gaussian import delta_of_mu
-from dualquery.privacy.discovery import discover, slack_of, smallest_share, threshold_for
+from dualquery.privacy.discovery import cut_noise, discover, slack_of, threshold_for
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.schema_plan import SchemaPlan, plan_schema
 from dualquery.privacy.sources import SeededSource
@@ -26,10 +26,16 @@ UNITS = [Unit(n) for n in Neighbours] + [Unit(n, Persons("who", 3)) for n in Nei
 SIGMA, THRESHOLD = 1.5, 5
 
 
+def published_alone(count: int, threshold: int, sigma: float) -> float:
+    """The chance that round(σ·N) is at least τ − count, given that it is below τ."""
+    reached, never = (float(ndtr(-(threshold - 0.5 - k) / sigma)) for k in (count, 0))
+    return (reached - never) / (1.0 - never)
+
+
 def published(counts: np.ndarray) -> dict[frozenset[int], float]:
     """The chance of every set of published values."""
     there = np.flatnonzero(counts)
-    chance = {int(v): float(ndtr(-(THRESHOLD - 0.5 - counts[v]) / SIGMA)) for v in there}
+    chance = {int(v): published_alone(int(counts[v]), THRESHOLD, SIGMA) for v in there}
     return {
         frozenset(kept): math.prod(p if v in kept else 1.0 - p for v, p in chance.items())
         for size in range(len(there) + 1)
@@ -77,20 +83,39 @@ def test_the_slack_is_the_largest_over_all_ways_to_spread_a_unit() -> None:
         unit = Unit(Neighbours.ADD_REMOVE, Persons("who", most))
         for threshold, sigma in ((10, 0.5), (10, 3.0), (12, 9.0), (40, 12.0)):
             brute = max(
-                math.fsum(float(ndtr(-(threshold - 0.5 - k) / sigma)) for k in way)
+                math.fsum(published_alone(k, threshold, sigma) for k in way)
                 for parts in range(1, most + 1)
                 for way in ways(parts, parts)
             )
             assert slack_of(threshold, sigma, unit) == pytest.approx(min(1.0, brute), rel=1e-9)
 
 
-def test_persons_who_weigh_the_same_share_their_weight() -> None:
+def test_persons_who_weigh_the_same_move_one_person() -> None:
     unit = Unit(Neighbours.ADD_REMOVE, Persons("who", 4, Weigh.PERSON))
-    assert (unit.influence, smallest_share(unit)) == (12, 3)
-    brute = max(
-        records * float(ndtr(-(60 - 0.5 - 12 / records) / 10.0)) for records in (1, 2, 3, 4)
-    )
-    assert slack_of(60, 10.0, unit) == pytest.approx(brute, rel=1e-9)
+    assert unit.influence == 12
+    assert slack_of(60, 10.0, unit) == pytest.approx(published_alone(12, 60, 10.0), rel=1e-9)
+
+
+def test_noise_is_cut_below_the_threshold_and_nowhere_else() -> None:
+    noise = cut_noise(3.0, 4, 40_000, SeededSource(4))
+    assert noise.max() == 3
+    assert noise.min() < -8
+    inside = float(ndtr(3.5 / 3.0))
+    for z in (-6, -1, 0, 3):
+        chance = float(ndtr((z + 0.5) / 3.0) - ndtr((z - 0.5) / 3.0)) / inside
+        assert np.mean(noise == z) == pytest.approx(chance, abs=0.01)
+
+
+def test_half_of_a_normal_variable_is_no_easier_to_tell_apart() -> None:
+    # The theorem behind the price: shifted normal variables, both cut at the same place, are as
+    # hard to tell apart as without the cut.
+    for cut in (-1.0, 0.0, 1.5, 4.0):
+        for shift in (0.1, 0.7, 2.0):
+            for at in np.linspace(cut - 5.0, cut - 0.01, 40):
+                low, high = (
+                    float((ndtr(cut - m) - ndtr(at - m)) / ndtr(cut - m)) for m in (0.0, shift)
+                )
+                assert ndtri(high) <= ndtri(low) + shift + 1e-9
 
 
 def test_the_threshold_is_the_smallest_that_is_safe() -> None:
@@ -118,12 +143,19 @@ def test_a_plan_costs_what_it_may_and_hardly_less(unit: Unit) -> None:
 
 
 def by_hand(plan: SchemaPlan) -> float:
-    """μ² of nine draws per level and column, and of all counts together."""
-    factor = 2.0 if plan.unit.neighbours is Neighbours.REPLACE_ONE else 1.0
-    drawn = plan.cut * 3 * 10 / 4.0 * (factor * plan.unit.influence * plan.temperature) ** 2
+    """μ² of all contrasts of all rounds and columns, and of all counts together."""
+    replaced = plan.unit.neighbours is Neighbours.REPLACE_ONE
+    ends = [np.zeros(8, dtype=int), *plan.contrasts.rows.T]
+    apart = max(
+        int(((one - other) ** 2).sum())
+        for one in ends
+        for other in (ends if replaced else ends[:1])
+    )
+    largest = plan.unit.influence**2
+    cost = plan.cut * largest * apart * sum(1.0 / sigma**2 for sigma in plan.sigmas)
     if not plan.discovered:
-        return drawn
-    return drawn + plan.discovered * factor * plan.unit.influence**2 / plan.sigma**2
+        return cost
+    return cost + plan.discovered * (2.0 if replaced else 1.0) * largest / plan.sigma**2
 
 
 def test_every_open_column_may_fail() -> None:

@@ -60,6 +60,7 @@ def test_a_run_without_a_seed_draws_from_the_operating_system_alone(
     job = DualQuery(
         epsilon=1.0, delta=1e-3, rounds=3, samples=30, queries=100, refit=False, errors=False
     )
+    job.fit(rows, schema=schema)  # a kernel that is compiled here and now reads random bytes too
     drawn = []
     for key in (1, 1, 2):
         scripted_urandom(monkeypatch, key)

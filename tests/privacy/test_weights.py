@@ -15,30 +15,20 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dualquery.base.errors import ParameterError
-from dualquery.domain.attributes import Attribute
-from dualquery.domain.language import parse
-from dualquery.domain.schema import Schema
-from dualquery.game.query_player import QueryPlayer
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.sources import SystemSource
 from dualquery.privacy.unit import BOUND_PARTS, Persons, Unit, Weigh, Weight
-from dualquery.rows.counting import count_rows
-from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.opening import open_table
-from dualquery.rows.tabulation import tabulate
 from dualquery.rows.weights import ByWeight
-from dualquery.workloads.counts import Counted
-from dualquery.workloads.marginals import Groups, Marginals
-from dualquery.workloads.workload import Workload
 
-from .enumerated import log_weights
+from .units import (
+    Seen,
+    assert_tables_move_as_charged,
+    assert_the_range_is_reached,
+    counted,
+)
 
-SCHEMA = Schema([Attribute.binary("a"), Attribute.binary("b")])
-WORKLOAD = Workload.of([parse(text, SCHEMA) for text in ("a=1", "a=0 & b=0", "a=1 & b=1")], SCHEMA)
-PAIR = Marginals(Groups.single(SCHEMA), np.array([[0, 1]], dtype=np.int32))
 WEIGHT = Weight("w", 2.5)
 Record = tuple[float, int, int]
 RECORDS: list[Record] = [
@@ -47,22 +37,17 @@ RECORDS: list[Record] = [
 OTHERS: list[tuple[Record, ...]] = [((1.0, 0, 1),), ((2.5, 1, 1), (0.3, 0, 0), (9.0, 1, 1))]
 CAPPED = Persons("who", 2, Weigh.RECORD)
 UNITS = [Unit(n, p, WEIGHT) for n in Neighbours for p in (None, CAPPED)]
-BETA, REFERENCE = 3.0, 4
 
 
 @cache
-def seen(
-    persons: Persons | None, own: tuple[Record, ...], others: tuple[Record, ...]
-) -> tuple[Counted, NDArray[np.int64]]:
-    """What is counted of a table: the queries, and the cells of a marginal."""
+def seen(persons: Persons | None, own: tuple[Record, ...], others: tuple[Record, ...]) -> Seen:
     rows = [("x", *record) for record in own]
     rows += [(f"y{number}", *record) for number, record in enumerate(others)]
     frame = pd.DataFrame(rows, columns=["who", "w", "a", "b"])
-    table = ByWeight(open_table(frame), WEIGHT, persons)
-    return count_rows(table, WORKLOAD), tabulate(EncodedRows.read(table, SCHEMA, [0, 1]), PAIR)
+    return counted(ByWeight(open_table(frame), WEIGHT, persons))
 
 
-def pairs(unit: Unit) -> list[tuple[tuple[Counted, NDArray[np.int64]], ...]]:
+def pairs(unit: Unit) -> list[tuple[Seen, Seen]]:
     """Pairs of neighbours: x has other records, or x is not there."""
     found = []
     contents = [(record,) for record in RECORDS]
@@ -79,31 +64,12 @@ def pairs(unit: Unit) -> list[tuple[tuple[Counted, NDArray[np.int64]], ...]]:
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_a_draw_tells_no_more_of_a_weighted_record_than_its_range(unit: Unit) -> None:
-    rows = REFERENCE * unit.parts
-    answers = np.array([0.3, 0.6, 0.1])
-    exponents: dict[tuple[int, ...], NDArray[np.float64]] = {}
-
-    def weights(counted: Counted) -> NDArray[np.float64]:
-        key = (counted.rows, *counted.counts.tolist())
-        if key not in exponents:
-            player = QueryPlayer(counted, counted.rows if unit.size_is_public else rows)
-            player.draw(BETA, answers, 1, SystemSource())
-            exponents[key] = log_weights(player._shard)
-        return exponents[key]
-
-    largest = 0.0
-    for (one, _), (other, _) in pairs(unit):
-        moved = weights(one) - weights(other)
-        largest = max(largest, float(np.ptp(moved)) / float(unit.draw_range(BETA, rows)))
-    assert 0.999 < largest <= 1.0
+    assert_the_range_is_reached(unit, pairs(unit))
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_a_weighted_record_moves_a_table_no_further_than_is_charged(unit: Unit) -> None:
-    moved = np.array([one - other for (_, one), (_, other) in pairs(unit)], dtype=np.float64)
-    assert np.abs(moved).sum(axis=1).max() == unit.table_l1
-    l2 = np.sqrt((moved**2).sum(axis=1)).max()
-    assert 0.999999 * unit.table_l2 < l2 <= unit.table_l2
+    assert_tables_move_as_charged(unit, pairs(unit))
 
 
 def test_the_sum_of_weights_is_private_under_both_kinds_of_neighbours() -> None:

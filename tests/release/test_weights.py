@@ -131,7 +131,7 @@ def test_the_ledger_says_and_charges_the_weights(tmp_path: Path) -> None:
     [
         ({"weight": None}, r"weight_bound speaks of weights; name their column with weight"),
         ({"weight_bound": None}, r"weight = 'w' needs weight_bound"),
-        ({"rows": None}, r"keeps the sum of weights private: give about what they add up to"),
+        ({"rows": None}, r"keeps the sum of weights private; give about what they add up to"),
         ({"rows": None, "neighbours": "add-remove"}, r"keeps the sum of weights private"),
         ({"weight_bound": -1}, r"weight_bound = -1"),
         ({"unit": "town", "most_records": 2, "weigh": "person"}, r"nothing for weight = 'w'"),

@@ -160,13 +160,18 @@ def test_lists_of_ones(seed: int, rows: int) -> None:
         np.testing.assert_array_equal(ones[start[i] : start[i + 1]], np.flatnonzero(flags[:, i]))
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 200), st.integers(0, 2))
-def test_packing_codes(seed: int, rows: int, first_word: int) -> None:
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 200),
+    st.integers(0, 2),
+    st.sampled_from([5, bit_kernels.FEW, bit_kernels.FEW + 1]),
+)
+def test_packing_codes(seed: int, rows: int, first_word: int, size: int) -> None:
     random = np.random.default_rng(seed)
-    codes = random.integers(0, 5, rows).astype(np.int32)
-    holds = random.random((3, 5)) < 0.5  # literal by code
+    codes = random.integers(0, size, rows).astype(np.int32)
+    holds = random.random((3, size)) < 0.5  # literal by code
     code, literal = np.nonzero(holds.T)
-    start = np.searchsorted(code, np.arange(6))
+    start = np.searchsorted(code, np.arange(size + 1))
     words = -(-rows // 64)
     bits = np.zeros((3, first_word + words), dtype=np.uint64)
     bit_kernels.pack_codes(codes, start, literal, bits, first_word)

@@ -17,6 +17,7 @@ from dualquery.base.errors import ParameterError, TableError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import Type
+from dualquery.rows import profiles
 from dualquery.rows.checking import check
 from dualquery.rows.drafting import draft, draft_schema
 from dualquery.rows.long import LongTable
@@ -90,6 +91,27 @@ def test_skewed_columns_get_quantile_like_edges(frame: pd.DataFrame) -> None:
     assert "age" not in made.review  # an even column has round edges
 
 
+def test_debts_do_not_share_a_bin_with_zeros() -> None:
+    """A few negative amounts among many zeros and a long tail."""
+    random = np.random.default_rng(3)
+    amounts = np.round(random.lognormal(3.5, 1.4, 2000), 2)
+    amounts[:160], amounts[160:165] = 0.0, -amounts[160:165]
+    edges = draft(pa.table({"a": amounts, "b": ["x", "y"] * 1000})).schema["a"].edges
+    assert edges[0] < 0.0
+    assert edges[1] == 0.0
+    above = draft(pa.table({"a": np.abs(amounts), "b": ["x", "y"] * 1000})).schema["a"].edges
+    assert above[0] == 0.0
+
+
+def test_values_that_differ_in_blanks_or_capitals_are_pointed_out() -> None:
+    made = draft(pa.table({"plan": ["Pro ", " Pro", "basic", "Team"] * 9, "b": ["x", "y"] * 18}))
+    assert made.schema["plan"].values == (" Pro", "Pro ", "Team", "basic")
+    assert "(' Pro', 'Pro ') are different values" in made.review["plan"]
+    assert "b" not in made.review
+    many = draft(pa.table({"plan": ["Pro ", "Pro", "basic", "Basic"] * 9, "b": ["x", "y"] * 18}))
+    assert ", and 1 more)" in many.review["plan"]
+
+
 def test_odd_cells_of_a_column_of_numbers() -> None:
     cells = [str(n) for n in range(200)] + ["twelve", " n/a "]
     made = draft(pa.table({"c": cells}))
@@ -121,6 +143,24 @@ def test_whole_numbers_that_pandas_made_decimal() -> None:
     schema = draft_schema(rows)
     assert schema["holed"].type is Type.WHOLE
     assert schema["plain"].type is Type.DECIMAL
+
+
+def test_days_and_clocks_of_a_zone() -> None:
+    """A cell with a zone is read on the clock of its zone: these are midnights in Berlin."""
+    utc = [datetime.datetime(2022, 1, 1 + day % 28, 23) for day in range(60)]
+    seen = pa.array(utc, pa.timestamp("s", tz="UTC")).cast(pa.timestamp("s", tz="Europe/Berlin"))
+    table = pa.table({"seen": seen, "utc": pa.array(utc), "day": pa.array([t.date() for t in utc])})
+    schema = draft_schema(table)
+    assert [one.type for one in schema.attributes] == [Type.DATE, Type.TIMESTAMP, Type.DATE]
+
+
+def test_numbers_beyond_those_that_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a column with very many different cells the range is still the whole range."""
+    monkeypatch.setattr(profiles, "MOST_COUNTED", 20)
+    cells = np.random.default_rng(1).permutation(np.repeat(np.arange(500), 4)).astype(float)
+    edges = draft_schema(pa.table({"cost": cells + 0.5}))["cost"].edges
+    assert edges[0] <= 0.5
+    assert edges[-1] >= 499.5
 
 
 def test_thousands_of_numbered_binaries(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
 from dualquery.privacy.unit import MOST_PARTS, Persons, Weigh
+from dualquery.rows import sparse
 from dualquery.rows import table as tables
+from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
@@ -189,3 +192,32 @@ def test_refusals_name_the_column() -> None:
     pairs = pd.DataFrame({"basket": [1, 1], "item": [0, 1], "shopper": [1, 2]})
     with pytest.raises(TableError, match=r"belongs to two persons"):
         _ = ByPerson(LongTable(pairs, "basket", "item"), Persons("shopper", 2)).strata
+
+
+def test_rows_of_a_long_table_keep_their_persons_over_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Rows come back in later batches, in any order, and persons have rows in several of them.
+    monkeypatch.setattr(sparse, "BATCH", 4)  # a batch of pairs is joined from tiny ones
+    random = np.random.default_rng(2)
+    row = random.integers(0, 30, 400)
+    pairs = pa.table({"visit": row, "who": [f"p{r % 7}" for r in row], "item": row % 5})
+    table = LongTable(_InPieces(pairs, 13), "visit", "item")
+    _, first = np.unique(row, return_index=True)
+    expected = [f"p{row[place] % 7}" for place in np.sort(first)]
+    assert table.owners("who").to_pylist() == expected
+    assert table.owners("visit").to_pylist() == row[np.sort(first)].tolist()
+    wrong = pairs.set_column(1, "who", pa.array(["p0"] * 399 + ["p9"]))
+    with pytest.raises(TableError, match="belongs to two persons"):
+        LongTable(_InPieces(wrong, 13), "visit", "item").owners("who")
+
+
+class _InPieces(ArrowTable):
+    """A table whose batches are small."""
+
+    def __init__(self, table: pa.Table, rows: int) -> None:
+        super().__init__(table.column_names)
+        self._table, self._piece = table, rows
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return iter(self._table.select(list(names)).to_batches(self._piece))

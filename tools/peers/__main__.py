@@ -1,5 +1,8 @@
 """`python -m tools.peers build`, then `python -m tools.peers adult acs35 --epsilon 1`.
 
+`python -m tools.peers field --out docs/results` makes the peers' runs of `dualquery experiment
+field` and adds them to `peers.csv`, from which the page of that comparison is made.
+
 All methods get the same rows and are judged on the same random 3-way marginals. The peers protect
 tables of which one has a record more, so this package runs with add-remove neighbours too; the
 number of records, which most peers take from the table, is its public reference.
@@ -9,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import venv
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +31,48 @@ from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.paper.datasets import BiasedTable
 from dualquery.paper.datasets.encoded import EncodedTable
+from dualquery.paper.experiments.experiment import Options, require_folder
+from dualquery.paper.experiments.store import Store
+from dualquery.paper.field.methods import WIDEST_ROWS
+from dualquery.paper.field.runs import LAYOUT, PEERS_FILE, Run, field_runs, make
+from dualquery.paper.field.settings import Counts, shares_of
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.opening import open_table
 from dualquery.workloads.generators import random_marginals
-from dualquery.workloads.matching import mean_answers
 from tools.peers.registry import ENVIRONMENTS, FOLDER, PEERS
-from tools.peers.running import Codes, run
+from tools.peers.running import Codes, run, write_table
+
+PEER = "peer "
+"""How the comparison marks the methods of other packages."""
 
 HEADINGS = ("table", "method", "epsilon", "delta", "max_error", "average_error", "seconds", "end")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.peers", description=__doc__)
-    parser.add_argument("tables", nargs="+", help="build; or adult, kdd99, acs35, biased-WIDTH")
-    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument(
+        "tables", nargs="+", help="build; field; or adult, kdd99, acs35, biased-WIDTH"
+    )
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
     parser.add_argument("--delta", type=float, default=1e-6)
+    parser.add_argument("--dataset", help="of field: adult, kdd99, biased or ratings")
     parser.add_argument("--queries", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--methods", nargs="+", choices=["ours", *PEERS], default=["ours", *PEERS])
-    parser.add_argument("--out", type=Path, help="a file of JSON lines; rows are added to it")
+    parser.add_argument(
+        "--out", type=Path, help="a file of JSON lines; rows are added to it. Of field: a folder"
+    )
     asked = parser.parse_args()
     if asked.tables == ["build"]:
         return build()
+    if asked.tables == ["field"]:
+        chosen = [name for name in asked.methods if name in PEERS]
+        options = Options(
+            runs=asked.runs, queries=asked.queries, epsilon=tuple(asked.epsilon),
+            dataset=asked.dataset,
+        )  # fmt: skip
+        return field(asked.out or Path("results"), chosen, options)
     print(" ".join(f"{heading:>14}" for heading in HEADINGS))
     for name in asked.tables:
         for row in compared(name, asked):
@@ -59,13 +84,16 @@ def main() -> int:
 
 
 def build() -> int:
-    """An environment per group of peers; one that cannot be made is named, with pip's reason."""
+    """An environment per group of peers; one that cannot be made is named, with the reason."""
     failed = 0
+    uv = shutil.which("uv")
     for one in ENVIRONMENTS:
         folder = FOLDER / one.name
         print(f"peers: {one.name}", flush=True)
         venv.create(folder, with_pip=True)
         command = [one.python, "-m", "pip", "install", "--quiet", *one.packages]
+        if uv:  # finds versions in seconds
+            command = [uv, "pip", "install", "--quiet", "--python", one.python, *one.packages]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             failed += 1
@@ -79,16 +107,16 @@ def compared(name: str, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     rows = EncodedRows.read(table, schema, range(len(schema)), OutOfDomain.CLAMP)
     codes = np.column_stack([rows.columns[a] for a in range(len(schema))]).astype(np.int32)
     workload = random_marginals(schema, 3, asked.queries)
-    truth = mean_answers(workload, codes)
+    truth = shares_of(codes, workload)
     for number in range(asked.runs):
-        for method in asked.methods:
+        for method, epsilon in product(asked.methods, asked.epsilon):
             delta = 0.0 if method in PEERS and PEERS[method].pure else asked.delta
-            row = {"table": name, "epsilon": asked.epsilon, "delta": delta, "run": number}
+            row = {"table": name, "epsilon": epsilon, "delta": delta, "run": number}
             row |= {"max_error": None, "average_error": None, "end": ""}
             if method == "ours":
                 started = time.monotonic()
                 job = DualQuery(
-                    asked.epsilon, asked.delta, neighbours="add-remove", rows=len(codes),
+                    epsilon, asked.delta, neighbours="add-remove", rows=len(codes),
                     out_of_domain="clamp",
                 )  # fmt: skip
                 release = job.fit(table, schema=schema, workload=workload)
@@ -96,22 +124,68 @@ def compared(name: str, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 row |= errors(release.answers(workload), truth)
                 yield row
                 rows_of_ours = release.sample_codes(len(codes), np.random.default_rng(number))
-                sampled = errors(mean_answers(workload, rows_of_ours), truth)
+                sampled = errors(shares_of(rows_of_ours, workload), truth)
                 row = {**row, "method": "its rows", **sampled}
             else:
-                row |= peer(method, codes, schema, asked)
+                row |= peer(method, codes, schema, epsilon, asked.delta)
                 if (synthetic := row.pop("codes")) is not None:
-                    row |= errors(mean_answers(workload, synthetic), truth)
+                    row |= errors(shares_of(synthetic, workload), truth)
             yield row
 
 
-def peer(method: str, codes: Codes, schema: Schema, asked: argparse.Namespace) -> dict[str, Any]:
+def peer(method: str, codes: Codes, schema: Schema, epsilon: float, delta: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="dualquery-peer-") as place:
-        made = run(method, codes, schema.sizes, asked.epsilon, asked.delta, Path(place))
+        table = write_table(Path(place) / "table.npz", codes, schema.sizes)
+        made = run(method, table, epsilon, delta, Path(place))
+    told = {"seconds": made.told.get("seconds"), "peak": made.told.get("peak_bytes")}
+    return {"method": PEERS[method].title, **told, "end": made.end, "codes": made.codes}
+
+
+def field(out: Path, chosen: list[str], options: Options) -> int:
+    """The peers' part of the comparison: rows are added to `peers.csv`.
+
+    Args:
+        out: the folder of the results.
+        chosen: the peers.
+        options: which tables and budgets.
+    """
+    require_folder(out)
+    store = Store(out / f"{PEERS_FILE}.csv", LAYOUT)
+    asked = field_runs(options, [f"{PEER}{name}" for name in chosen])
+    planned = [one for one in asked if one.setting.columns <= WIDEST_ROWS]
+    with tempfile.TemporaryDirectory(prefix="dualquery-peers-") as place:
+        folder = Path(place)
+
+        def performer(run: Run, counts: Path) -> dict[str, object]:
+            cells = _performed(run, Counts.load(counts), folder)
+            print(run.title, cells, flush=True)
+            return cells
+
+        make(planned, store, performer, options, folder, lambda stage, done, total: None)
+    return 0
+
+
+def _performed(task: Run, counts: Counts, folder: Path) -> dict[str, object]:
+    """One run of a peer, judged on the counts of the setting."""
+    method = task.method.removeprefix(PEER)
+    setting = task.setting
+    named = setting.table()
+    rows = EncodedRows.read(
+        open_table(named.table), named.schema, range(len(named.schema)), OutOfDomain.CLAMP
+    )
+    codes = np.column_stack([rows.columns[a] for a in range(len(named.schema))]).astype(np.int32)
+    table = write_table(folder / "table.npz", codes, named.schema.sizes)
+    made = run(method, table, task.promise.epsilon, task.promise.delta, folder)
+    if made.codes is None:
+        return {"end": made.end}
+    truth = counts.answers.counts / counts.answers.rows
     return {
-        "method": PEERS[method].title, "seconds": made.seconds, "peak": made.peak, "end": made.end,
-        "codes": made.codes,
-    }  # fmt: skip
+        **made.told,
+        **errors(shares_of(made.codes, counts.workload), truth),
+        "kept_delta": 0.0 if PEERS[method].pure else task.promise.delta,
+        "kept_neighbours": str(task.promise.neighbours),
+        "counting_seconds": counts.seconds,
+    }
 
 
 def errors(answers: npt.NDArray[np.float64], truth: npt.NDArray[np.float64]) -> dict[str, float]:

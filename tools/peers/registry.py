@@ -33,9 +33,21 @@ class Environment:
         return DRIVERS / self.driver
 
 
-DPMM = Environment("dpmm", ("dpmm==0.1.9",), "with_dpmm.py")
+DPMM = Environment("dpmm", ("dpmm==0.1.9", "setuptools<80"), "with_dpmm.py")
+# pip looks for a set of versions for ten minutes and more, uv for five seconds. With the versions
+# that uv found, both only download: about 90 seconds, most of it torch, which MWEM does not use.
 SMARTNOISE = Environment(
-    "smartnoise", ("smartnoise-synth==1.0.8", "setuptools<80"), "with_smartnoise.py"
+    "smartnoise",
+    (
+        "smartnoise-synth==1.0.8",
+        "smartnoise-sql==1.0.10",
+        "opendp==0.14.2",
+        "mbi==1.1.0",
+        "pac-synth==0.0.8",
+        "pandas==2.3.3",
+        "setuptools<80",
+    ),
+    "with_smartnoise.py",
 )
 ENVIRONMENTS = (DPMM, SMARTNOISE)
 
@@ -59,6 +71,11 @@ PEERS = {
     "aim": Peer("AIM (dpmm)", DPMM),
     "aim-3": Peer("AIM, asked for triples (dpmm)", DPMM),
     "mst": Peer("MST (dpmm)", DPMM),
-    "privbayes": Peer("PrivBayes (dpmm)", DPMM, pure=True),
+    "privbayes": Peer("PrivBayes (dpmm)", DPMM),
     "mwem": Peer("MWEM (smartnoise-synth)", SMARTNOISE, pure=True),
+    "mwem-split": Peer("MWEM, columns by threes (smartnoise-synth)", SMARTNOISE, pure=True),
 }
+
+# Looked at and left out: mbi 2.0.0 (private-pgm) is the library without its mechanisms; dpsynth and
+# private-pgm are not on the index under these names; synthcity would bring torch for the AIM and
+# PrivBayes that dpmm has too.

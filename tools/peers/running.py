@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
-import resource
-import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.stored import Json
+from dualquery.paper.field.alone import Limits, run_alone
 from tools.peers.registry import PEERS
 
 Codes = npt.NDArray[np.int32]
 
-MOST_SECONDS = 1200
-MOST_BYTES = 12 << 30
+NOT_INSTALLED = "not run: not installed"
 
 
 @dataclass(frozen=True)
@@ -27,67 +23,57 @@ class Outcome:
 
     Attributes:
         codes: of the synthetic rows; None if it did not end well.
-        seconds: on the clock.
-        peak: the most memory it held, in bytes.
+        told: `seconds`, `processor_seconds` and `peak_bytes`, as the driver measured them.
         end: empty, or in which way it failed.
     """
 
     codes: Codes | None
-    seconds: float
-    peak: int
+    told: Json
     end: str = ""
 
 
 def run(
-    method: str, codes: Codes, sizes: npt.NDArray[np.int32], epsilon: float, delta: float, at: Path
+    method: str,
+    table: Path,
+    epsilon: float,
+    delta: float,
+    at: Path,
+    limits: Limits | None = None,
 ) -> Outcome:
     """Synthetic rows by a peer.
 
     Args:
         method: its key in `PEERS`.
-        codes: of the private rows, a column per attribute.
-        sizes: how many codes each attribute has.
+        table: the file of the private codes and of the sizes of the columns.
         epsilon: of the promise.
         delta: of the promise; a peer that promises δ = 0 does not use it.
         at: a folder for files.
+        limits: of the run; None for the usual ones.
     """
-    peer = PEERS[method]
-    table, out = at / "table.npz", at / f"{method}.npy"
-    np.savez(table, codes=codes, sizes=sizes)
-    asked = {
+    environment = PEERS[method].environment
+    if not environment.python.is_file():
+        return Outcome(None, {}, NOT_INSTALLED)
+    out = at / f"{method}.npy"
+    out.unlink(missing_ok=True)
+    request = {
         "method": method, "table": str(table), "out": str(out),
         "epsilon": epsilon, "delta": delta,
     }  # fmt: skip
-    started = time.monotonic()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    try:
-        done = subprocess.run(
-            [peer.environment.python, peer.environment.script, json.dumps(asked)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=MOST_SECONDS,
-            env={"PATH": os.environ["PATH"], "HOME": str(at)},
-            preexec_fn=_limit,
-        )
-    except subprocess.TimeoutExpired:
-        return Outcome(None, time.monotonic() - started, 0, f"over {MOST_SECONDS} s")
-    seconds = time.monotonic() - started
-    # The largest of all children so far: exact for the first, and for those that exceed it.
-    peak = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) * 1024
-    if done.returncode or not out.is_file():
-        return Outcome(None, seconds, peak, _reason(done.stderr))
-    return Outcome(np.load(out), seconds, peak)
+    ended = run_alone(
+        [environment.python, environment.script], request, limits or Limits(), {"HOME": str(at)}
+    )
+    if ended.end or not out.is_file():
+        return Outcome(None, ended.told, ended.end or "died: without rows")
+    return Outcome(np.load(out), ended.told)
 
 
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+def write_table(path: Path, codes: Codes, sizes: npt.NDArray[np.int32]) -> Path:
+    """The file that a driver reads.
 
-
-def _reason(stderr: str) -> str:
-    """The last line of a traceback, or that memory ran out."""
-    lines = [line for line in stderr.strip().splitlines() if line.strip()]
-    last = lines[-1] if lines else "it ended without a word"
-    if "MemoryError" in stderr or "Unable to allocate" in stderr:
-        return f"over {MOST_BYTES >> 30} GB"
-    return last[:120]
+    Args:
+        path: where.
+        codes: of the private rows, a column per attribute.
+        sizes: how many codes each attribute has.
+    """
+    np.savez(path, codes=codes, sizes=sizes)
+    return path

@@ -29,17 +29,30 @@ def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="dualquery")
 
 
-def over_ranges(task: Callable[[int, int], object], total: int, grain: int = 16_384) -> None:
+SMALL = 1 << 18
+"""Fewer steps of arithmetic than this are done before another thread has woken up."""
+
+
+def over_ranges(
+    task: Callable[[int, int], object], total: int, grain: int = 16_384, work: int = SMALL
+) -> None:
     """Call `task(first, last)` for consecutive ranges that cover `range(total)`.
 
     Ranges hold at least `grain` items, so that small work stays on the calling thread. There are
     up to four ranges per thread, so that a few slow ranges do not leave the other threads idle.
+
+    Args:
+        task: what to call.
+        total: the number of items.
+        grain: of items per range, the least.
+        work: the steps of arithmetic of all items together, where items are few and their size
+            is known; below `SMALL` of them all items stay on the calling thread.
     """
-    workers = thread_count()
-    parts = min(4 * workers, max(1, total // grain))
-    if workers == 1 or parts == 1:
+    workers = 1 if work < SMALL or total < 2 * grain else thread_count()
+    if workers == 1:
         task(0, total)
         return
+    parts = min(4 * workers, total // grain)
     cuts = [total * part // parts for part in range(parts + 1)]
     pool = _pool(workers, os.getpid())
     running = [pool.submit(task, a, b) for a, b in pairwise(cuts)]

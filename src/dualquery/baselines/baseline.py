@@ -50,6 +50,9 @@ class Cost:
         """ε at δ by every accountant; infinite where its theorem does not cover the method."""
         if self.events is None:
             return dict.fromkeys(ACCOUNTANTS, math.inf)
+        if self.delta == 0.0:
+            pure = ACCOUNTANTS["pure"].epsilon(self.events, 0.0)
+            return {**dict.fromkeys(ACCOUNTANTS, math.inf), "pure": pure}
         return epsilon_by_accountant(self.events, self.delta)
 
     @property

@@ -14,7 +14,12 @@ from dualquery.privacy.neighbours import Neighbours
 
 @contextmanager
 def charged(
-    ledger: str | Path | None, events: Events, *, private: bool, note: str
+    ledger: str | Path | None,
+    events: Events,
+    *,
+    private: bool,
+    note: str,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
 ) -> Iterator[None]:
     """Reserve what a run costs, and enter it as spent when the run ends.
 
@@ -25,11 +30,12 @@ def charged(
         events: all that the run will release.
         private: whether its random source is; a ledger refuses what is not.
         note: what the ledger says of it.
+        neighbours: which tables the events compare.
     """
     if ledger is None:
         yield
         return
     book, entry = Ledger(ledger), uuid4().hex
-    book.reserve(entry, events, neighbours=Neighbours.REPLACE_ONE, private=private, note=note)
+    book.reserve(entry, events, neighbours=neighbours, private=private, note=note)
     yield
     book.spend(entry)

@@ -56,6 +56,15 @@ class Hull:
     def answers(self) -> Floats:
         return _mean(self.matches, self.weights)
 
+    def answers_to(self, workload: Workload) -> Floats:
+        """The answers of the weighted records to any queries over their schema."""
+        total = np.zeros(len(workload))
+        for record, weight in zip(self.records, self.weights, strict=True):
+            matches = np.zeros(len(workload), dtype=np.int32)
+            add_matches(workload, record, matches)
+            total += weight * matches
+        return np.clip(total, 0.0, 1.0)
+
 
 def weighted_problem(workload: Workload, slope: Floats) -> Problem:
     """Maximise Σ slope_q·[x satisfies q] over records x, with the slopes as whole numbers."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,6 +48,30 @@ MOST_COEFFICIENTS = 20_000_000
 """Coefficients beyond which a residual basis takes too long to measure."""
 
 
+def require_few_coefficients(workload: Workload) -> None:
+    """Refuse a workload whose residuals would take too long to measure; reads no data."""
+    starts, terms = workload.start.tolist(), workload.terms >> 1
+    named = workload.literals.attribute[terms].tolist()
+    sizes = workload.schema.sizes.tolist()
+    asked = {tuple(sorted(named[first:last])) for first, last in pairwise(starts)}
+    measured = {
+        chosen
+        for one in asked
+        for length in range(1, len(one) + 1)
+        for chosen in combinations(one, length)
+    }
+    _refuse_many(sum(math.prod(sizes[a] - 1 for a in chosen) for chosen in measured))
+
+
+def _refuse_many(coefficients: int) -> None:
+    if coefficients > MOST_COEFFICIENTS:
+        raise ParameterError(
+            f"the matrix mechanism would measure {coefficients:,} coefficients, over its limit of "
+            f"{MOST_COEFFICIENTS:,} (about {coefficients // 10**6} minutes); ask fewer queries or "
+            "smaller marginals"
+        )
+
+
 def contrasts(size: int) -> Ints:
     """Whole-number vectors that are orthogonal to each other and to the vector of ones.
 
@@ -70,18 +94,22 @@ def squared_lengths(sizes: Sequence[int]) -> Ints:
     return lengths
 
 
-def sensitivity(sizes: Sequence[int]) -> float:
-    """p_A: the largest squared distance between the residuals of neighbours that replace a record.
+def sensitivity(sizes: Sequence[int], neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
+    """p_A: the largest squared distance between the residuals of neighbours.
 
-    The residual of one record has squared length Π (1 − 1/n). The inner product of those of two
-    records is a product too, with −1/n for each attribute in which they differ. It is smallest if
-    they differ in the smallest attribute alone. So p_A = 2·Π (1 − 1/n)·m/(m − 1), m the smallest n.
+    The residual of one record has squared length Π (1 − 1/n), and to add or remove it moves the
+    residual by that. The inner product of those of two records is a product too, with −1/n for each
+    attribute in which they differ. It is smallest if they differ in the smallest attribute alone.
+    So to replace a record moves it by p_A = 2·Π (1 − 1/n)·m/(m − 1), m the smallest n.
 
     Args:
         sizes: of the attributes in A, each 2 or more.
+        neighbours: which tables are compared.
     """
     smallest = min(sizes)
     length = math.prod(1.0 - 1.0 / size for size in sizes)
+    if neighbours is Neighbours.ADD_REMOVE:
+        return length
     return 2.0 * length * smallest / (smallest - 1.0)
 
 
@@ -97,15 +125,23 @@ class Strategy:
         sigma: σ_A by attributes, in orthonormal coordinates.
         need: v_A, what one unit of σ_A² adds to the sum of the variances of all answers.
         mu: what the strategy spends.
+        neighbours: which tables it protects.
     """
 
     sizes: tuple[int, ...]
     sigma: Mapping[AttributeSet, float]
     need: Mapping[AttributeSet, float]
     mu: float
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
 
     @classmethod
-    def of(cls, groups: Sequence[Group], sizes: Sequence[int], mu: float) -> Strategy:
+    def of(
+        cls,
+        groups: Sequence[Group],
+        sizes: Sequence[int],
+        mu: float,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    ) -> Strategy:
         """The noise that makes the sum of all variances as small as μ allows.
 
         Minimise Σ v_A·σ_A² subject to Σ p_A/σ_A² = μ². By Lagrange,
@@ -115,19 +151,20 @@ class Strategy:
             groups: the queries, by their attributes.
             sizes: of all attributes.
             mu: what may be spent.
+            neighbours: which tables it protects.
         """
         need: dict[AttributeSet, float] = {}
         for group in groups:
             for chosen, added in _needs(group, sizes):
                 need[chosen] = need.get(chosen, 0.0) + added
         need = {chosen: added for chosen, added in need.items() if added > 0.0}
-        price = {chosen: sensitivity([sizes[a] for a in chosen]) for chosen in need}
+        price = {chosen: sensitivity([sizes[a] for a in chosen], neighbours) for chosen in need}
         total = math.fsum(math.sqrt(price[chosen] * need[chosen]) for chosen in need)
         sigma = {
             chosen: math.sqrt(math.sqrt(price[chosen] / need[chosen]) * total) / mu
             for chosen in need
         }
-        return cls(tuple(sizes), sigma, need, mu)
+        return cls(tuple(sizes), sigma, need, mu, neighbours)
 
     @property
     def coefficients(self) -> int:
@@ -138,7 +175,7 @@ class Strategy:
     def mu_squared(self) -> float:
         """Σ p_A/σ_A², from the noise itself."""
         return math.fsum(
-            sensitivity([self.sizes[a] for a in chosen]) / sigma**2
+            sensitivity([self.sizes[a] for a in chosen], self.neighbours) / sigma**2
             for chosen, sigma in self.sigma.items()
         )
 
@@ -209,6 +246,7 @@ class MatrixMechanism:
         epsilon: float,
         delta: float,
         source: RandomSource,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
         out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
         ledger: str | Path | None = None,
     ) -> MatrixMechanism:
@@ -220,6 +258,8 @@ class MatrixMechanism:
             epsilon: the budget.
             delta: the budget's δ, above 0.
             source: the random source of the noise.
+            neighbours: which tables the promise compares; if one of them has a record more, the
+                number of rows is a public reference.
             out_of_domain: what to do with a cell outside its domain.
             ledger: a budget ledger that the run is charged to before its first draw.
         """
@@ -231,24 +271,19 @@ class MatrixMechanism:
             )
         budget = mu_of(positive("epsilon", epsilon), delta) * _SHORT
         groups = groups_of(workload)
-        strategy = Strategy.of(groups, sizes, budget)
-        if strategy.coefficients > MOST_COEFFICIENTS:
-            raise ParameterError(
-                f"the matrix mechanism would measure {strategy.coefficients:,} coefficients, over "
-                f"its limit of {MOST_COEFFICIENTS:,} (about {strategy.coefficients // 10**6} "
-                "minutes); ask fewer queries or smaller marginals"
-            )
+        strategy = Strategy.of(groups, sizes, budget, neighbours)
+        _refuse_many(strategy.coefficients)
         named = sorted({a for chosen in strategy.sigma for a in chosen})
         rows = EncodedRows.read(table, schema, named, out_of_domain)
         residuals: dict[AttributeSet, Floats] = {}
         events = Events.of_measurements(strategy.event)
-        with charged(ledger, events, private=source.private, note=cls.name):
+        with charged(ledger, events, private=source.private, note=cls.name, neighbours=neighbours):
             for chosen, counts in _tables(rows, schema, list(strategy.sigma)):
                 residuals[chosen] = measured_residual(counts, strategy.sigma[chosen], source)
         cost = Cost(
             gaussian_epsilon(events, delta),
             delta,
-            Neighbours.REPLACE_ONE,
+            neighbours,
             "exact gaussian noise on residuals, gaussian accountant",
             "" if source.private else SEEDED,
             events,

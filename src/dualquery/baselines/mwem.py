@@ -18,12 +18,12 @@ import numpy.typing as npt
 from dualquery.base.checks import one_of, positive, probability, whole
 from dualquery.base.errors import ParameterError
 from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.choosing import choose, weighed
 from dualquery.baselines.noise import discrete_laplace, rational_scale
 from dualquery.baselines.universe import MEMORY, OnUniverse, require_memory
 from dualquery.privacy.events import Events, MeasurementEvent, Noise
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours, rounding_charge
-from dualquery.privacy.sampler import draw
 from dualquery.privacy.shards import Shard
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.counts import Counted
@@ -97,11 +97,8 @@ class Rates:
 class PrivatePart:
     """The part of MWEM that reads the table. All else is computed from what this gives away.
 
-    A query is chosen by the exponential mechanism, with the package's exact draw. That draw is over
-    queries and their negations, which have opposite exponents. The exponents are
-    choice·|score| ≥ 0, so a draw that is no negation is query q with probability exactly
-    proportional to exp(choice·|score|). A negation is drawn at most half the time, and then the
-    draw is repeated.
+    A query is chosen by the exponential mechanism, with the package's exact draw: query q with
+    probability exactly proportional to exp(choice·|score|).
     """
 
     table: Counted
@@ -110,17 +107,11 @@ class PrivatePart:
     def weigh(self, played: Floats, allowed: Positions) -> Shard:
         """The exponents of the allowed queries, given what the distribution answers."""
         modelled = self.table.rows * np.clip(played[allowed], 0.0, 1.0)
-        shard = Shard(len(allowed))
-        shard.exponents[:] = self.rates.choice * np.abs(self.table.counts[allowed] - modelled)
-        return shard
+        return weighed(self.rates.choice * np.abs(self.table.counts[allowed] - modelled))
 
     def choose(self, played: Floats, allowed: Positions, source: RandomSource) -> int:
         """A query, the more probable the worse the distribution answers it."""
-        shard = self.weigh(played, allowed)
-        while True:
-            drawn = draw(shard, 1, source)
-            if not drawn.negated[0]:
-                return int(allowed[drawn.queries[0]])
+        return int(allowed[choose(self.weigh(played, allowed), source)])
 
     def measure(self, query: int, source: RandomSource) -> float:
         """The noisy count of a query, as a share of the table."""

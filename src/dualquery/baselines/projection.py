@@ -30,7 +30,6 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.counts import Counted
-from dualquery.workloads.matching import add_matches
 from dualquery.workloads.workload import Workload
 
 STEPS = 100
@@ -148,12 +147,7 @@ class Projection:
     def answers(self, workload: Workload) -> Floats:
         if workload.schema != self.hull.workload.schema:
             raise ParameterError("the workload has another schema than the projected one")
-        total = np.zeros(len(workload))
-        for record, weight in zip(self.hull.records, self.hull.weights, strict=True):
-            matches = np.zeros(len(workload), dtype=np.int32)
-            add_matches(workload, record, matches)
-            total += weight * matches
-        return np.clip(total, 0.0, 1.0)
+        return self.hull.answers_to(workload)
 
     def sample(self, rows: int) -> npt.NDArray[np.int32]:
         """So many records, each repeated in proportion to its weight."""

@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from dualquery.base.errors import DualQueryError
+from dualquery.cli.quick import QUICK, arguments_of
 
 # Typer may bring its own copy of click, so the base of its errors is reached by a public one.
 _CLICK_ERROR: Any = typer.BadParameter.__mro__[2]
@@ -85,7 +86,7 @@ def main() -> None:
     """
     before = _catch_signals()
     try:
-        code = application(*sys.argv[1:2])(standalone_mode=False)
+        code = _call(*sys.argv[1:])
         sys.exit(code if isinstance(code, int) else 0)
     except DualQueryError as error:
         # An error with a note stopped a run that was under way: the request was not wrong.
@@ -110,6 +111,16 @@ def main() -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _call(command: str = "", *line: str) -> object:
+    """Call a command: at once if its line is plain, otherwise by way of Typer."""
+    if command in QUICK:
+        function = getattr(import_module(f"dualquery.cli.{command}"), command)
+        arguments = arguments_of(function, line, tuple(os.environ))
+        if arguments is not None:
+            return function(**arguments)
+    return application(command)(standalone_mode=False)
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dualquery.cli import options
+from dualquery.cli.figures import decimals
 
 if TYPE_CHECKING:
     from dualquery.base.stored import Json
@@ -68,13 +69,20 @@ def answer(
         typer.echo(json.dumps(told))
     else:
         for text, _, figure in found:
-            apart = figure.standard_error
-            spread = "" if apart is None else f" ± {apart:.6f}"
-            typer.echo(f"{float(figure):.6f}{spread}  {text}")
+            typer.echo(f"{_written(figure)}  {text}")
         _notes(release, [figure for _, _, figure in found], names)
     for text, refused in wrong:
         typer.echo(f"error: query {text!r}: {refused.on_the_command_line}", err=True)
     return 1 if wrong else 0
+
+
+def _written(figure: Figure) -> str:
+    """A figure and its standard error, with two digits of the error."""
+    share, apart = float(figure), figure.standard_error
+    if apart is None:
+        return f"{share:.6f}"
+    places = decimals(share, share - apart, share + apart)
+    return f"{share:.{places}f} ± {apart:.{places}f}"
 
 
 def _plain(text: str, figure: Figure) -> Json:

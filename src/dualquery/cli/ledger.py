@@ -19,7 +19,12 @@ def ledger(
     epsilon: Annotated[float | None, typer.Option(help="Total ε, with --create.")] = None,
     delta: Annotated[float | None, typer.Option(help="The ledger's δ, with --create.")] = None,
     neighbours: Annotated[
-        str | None, typer.Option(help="replace-one (default) or add-remove, with --create.")
+        str | None,
+        typer.Option(
+            "--neighbours",
+            "--neighbors",
+            help="replace-one (default) or add-remove, with --create.",
+        ),
     ] = None,
     unit: Annotated[
         str | None,

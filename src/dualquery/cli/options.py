@@ -222,7 +222,14 @@ Free = Annotated[
     str,
     typer.Option(
         rich_help_panel=PLAYING,
-        help="Value of attributes that no draw names: zero, random or default.",
+        help="Value of attributes that no draw names: zero, random, default or measured.",
+    ),
+]
+FreeShare = Annotated[
+    float | None,
+    typer.Option(
+        rich_help_panel=PLAYING,
+        help="Share of the budget for the tables of --free measured [default: 0.05].",
     ),
 ]
 OutOfDomain = Annotated[

@@ -47,6 +47,8 @@ def plan(
     weight: options.Weight = None,
     weight_bound: options.WeightBound = None,
     accountant: options.Accountant = "gaussian",
+    free: options.Free = "default",
+    free_share: options.FreeShare = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a release would do and cost. Reads no data, only public quantities."""
@@ -73,13 +75,13 @@ def plan(
         weight_bound=weight_bound, player=player, queries=queries, k=k,
         marginals=None if marginals is None else numbers(marginals),
         focus=() if focus is None else names(focus), rounds=rounds, samples=samples, eta=eta,
-        alpha=alpha, beta=beta,
+        alpha=alpha, beta=beta, free=free, free_share=free_share,
     )  # fmt: skip
     job.tuning.check()
     outline = job.tuning.outline(declared, listed(workload))
     promise = None
     if job.tuning.by_theorem:
-        promise = promise_of(job, rows, declared, outline.queries)
+        promise = promise_of(job, rows, declared, outline.queries, outline.named)
         made = promise.plan
     else:
         made = job.plan(rows, declared, listed(workload))
@@ -92,6 +94,7 @@ def plan(
         "samples": made.samples,
         "eta": made.eta,
         "player": made.player,
+        **({} if made.free is None else {"free": asdict(made.free)}),
         **asdict(costs),
         "epsilon": {name: finite(value) for name, value in made.epsilon.items()},
         **({} if promise is None else {"theorem": promise.to_dict()}),
@@ -115,9 +118,16 @@ def _print(made: Plan, costs: Estimate) -> None:
     for step in () if made.tables is None else made.tables.steps:
         number = f"{step.draws} draws" if step.draws else f"{step.tables} {step.kind}"
         typer.echo(f"step     {number}, {step.share:.1%} of the budget")
+    if made.free is not None:
+        typer.echo(
+            f"free     {made.free.tables} one-way tables, {made.free.share:.1%} of the budget"
+        )
     typer.echo(f"time     about {costs.seconds:.0f} s on two cores")
     typer.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
-    by_name = ", ".join(f"{name} {four_digits(value)}" for name, value in made.epsilon.items())
+    by_name = ", ".join(
+        f"{name} {four_digits(value) if math.isfinite(value) else 'does not cover it'}"
+        for name, value in made.epsilon.items()
+    )
     budget = made.budget
     typer.echo(f"epsilon  {by_name} (δ = {rounded_up(budget.delta)}, {budget.neighbours})")
 

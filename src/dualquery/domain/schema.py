@@ -121,6 +121,15 @@ class Schema(Attributes):
         return self._finer[0]
 
     @cached_property
+    def long(self) -> tuple[int, ...]:
+        """The positions of columns with a long tail: they have logarithmic sub-bins."""
+        return tuple(
+            position
+            for position, attribute in enumerate(self.attributes)
+            if attribute.is_numeric and SubBins.of(attribute).logarithmic.any()
+        )
+
+    @cached_property
     def code_of_fine(self) -> npt.NDArray[np.int64]:
         """Per code of `fine`, all laid end to end, the code of this schema that it is a part of."""
         return self._finer[1]

@@ -19,6 +19,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.order import distinct
 from dualquery.domain.attributes import Attribute
 
 Floats = npt.NDArray[np.float64]
@@ -175,7 +176,7 @@ def _sub_bins(
             # A bin is cut between whole numbers only; the last one is closed.
             least = math.ceil(first)
             most = math.floor(last) if b == bins - 1 else math.ceil(last) - 1
-            inner = np.arange(least + 1.0, most + 1.0) if each else np.unique(np.rint(inner))
+            inner = np.arange(least + 1.0, most + 1.0) if each else distinct(np.rint(inner))
             inner = inner[(inner > least) & (inner <= most)]
         inner = inner[(inner > first) & (inner < last)]
         cuts += [inner, edges[b + 1 : b + 2]]

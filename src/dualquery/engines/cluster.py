@@ -22,9 +22,11 @@ from dualquery.base.errors import EngineError, first_line
 from dualquery.base.threads import thread_count
 from dualquery.domain.schema import Schema
 from dualquery.engines.held import Birth, News, Question, Record, ShardAnswer, forget, step
+from dualquery.engines.kept import MOST_WIDTH, bytes_of_codes, tabulate_part
 from dualquery.engines.local import LocalEngine
 from dualquery.engines.parts import (
     MOST_FOOTERS,
+    Piece,
     Private,
     RowGroup,
     add_parts,
@@ -96,6 +98,7 @@ class DaskEngine:
         self._run = uuid.uuid4().hex
         self._held = ExitStack()
         self._here = LocalEngine()
+        self._parts: tuple[ParquetTable, list[list[Piece]]] | None = None
 
     def __enter__(self) -> Self:
         if self._scheduler is not None:
@@ -176,19 +179,26 @@ class DaskEngine:
         def attempt() -> Private[Counted]:
             # Not part of the tasks: a workload of millions of queries is sent once per worker.
             sent = self._client.scatter(workload, broadcast=True, hash=False)
-            level = [
-                self._client.submit(count_part, part, sent, out_of_domain, __version__, pure=False)
-                for part in parts
-            ]
-            while len(level) > 1:
-                level = [
-                    self._client.submit(add_parts, level[i : i + FAN_IN], pure=False)
-                    for i in range(0, len(level), FAN_IN)
+            return self._added(
+                [
+                    self._client.submit(
+                        count_part, part, sent, out_of_domain, __version__, pure=False
+                    )
+                    for part in parts
                 ]
-            added: Private[Counted] = awaited(self._client, level[0])
-            return added
+            )
 
         return _persistently(self._client, attempt).open()
+
+    def _added(self, level: list[Future]) -> Private[Counted]:
+        """The counts of all parts together, added up on the workers."""
+        while len(level) > 1:
+            level = [
+                self._client.submit(add_parts, level[i : i + FAN_IN], pure=False)
+                for i in range(0, len(level), FAN_IN)
+            ]
+        added: Private[Counted] = awaited(self._client, level[0])
+        return added
 
     def _row_groups(self, table: ParquetTable, workers: int) -> list[RowGroup]:
         """The row groups of all files; the footers of many files are read by the workers."""
@@ -213,8 +223,46 @@ class DaskEngine:
     ) -> npt.NDArray[np.int64]:
         if not isinstance(table, ParquetTable):
             return self._here.tabulate(table, schema, marginals, out_of_domain)
-        # Cells are counted where the rows are, as the conjunctions that they are.
-        return self.count(table, marginals.queries(schema), out_of_domain).counts
+        if bytes_of_codes(schema) > MOST_WIDTH or schema.sizes.max() <= 2:
+            # Cells are counted where the rows are, as the conjunctions that they are: of 0/1
+            # columns 64 rows at a time.
+            return self.count(table, marginals.queries(schema), out_of_domain).counts
+        with needed(self._client):
+            cells = self._tabulate_parts(table, schema, marginals, out_of_domain)
+        return (
+            self._here.tabulate(table, schema, marginals, out_of_domain) if cells is None else cells
+        )
+
+    def _tabulate_parts(
+        self, table: ParquetTable, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain
+    ) -> npt.NDArray[np.int64] | None:
+        """Cells from the codes of the parts, which workers keep from one step to the next."""
+        if self._parts is None or self._parts[0] is not table:
+            # The same parts at every step. Sub-bins may need twice the bytes of bins.
+            workers = len(self._client.nthreads())
+            bits = 8 * 2 * len(schema)
+            groups = self._row_groups(table, workers)
+            self._parts = (table, arranged(groups, 2 * workers, bits))
+        parts = self._parts[1]
+        if not parts:
+            return None
+
+        def attempt() -> Private[Counted]:
+            workers = sorted(self._client.nthreads())
+            sent = self._client.scatter((schema, marginals), broadcast=True, hash=False)
+            return self._added(
+                [
+                    # To the same worker at every step; another one has to read the part first.
+                    self._client.submit(
+                        tabulate_part, f"{self._run}/rows-{i}", part, sent, out_of_domain,
+                        __version__, pure=False, workers=[workers[i % len(workers)]],
+                        allow_other_workers=True,
+                    )
+                    for i, part in enumerate(parts)
+                ]
+            )  # fmt: skip
+
+        return _persistently(self._client, attempt).open().counts
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         with needed(self._client):

@@ -1,19 +1,22 @@
-"""Shards of the weights as workers hold them. Runs on workers: private side."""
+"""Shards of the weights, and codes of rows, as workers hold them. Runs on workers: private side."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.engines.parts import Private, enveloped
+from dualquery.domain.schema import Schema
+from dualquery.engines.parts import Piece, Private, enveloped
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.mixture import Mixture
 from dualquery.privacy.shards import Shard
 from dualquery.rows.counting import Counts
+from dualquery.rows.encoded import EncodedRows
 from dualquery.workloads.matching import add_matches, share
 from dualquery.workloads.workload import Workload
 
@@ -23,9 +26,16 @@ _HELD: dict[str, HeldShard] = {}
 """The shards of this process by name: the name of the run, and the number of the shard."""
 
 
+_ROWS: dict[str, KeptRows] = {}
+"""The codes of parts in this process by name: the name of the run, and the number of the part."""
+
 IDLE = 1800.0
 """Seconds after which a shard that nobody asked for is dropped: its client is taken for dead. A
-client that was only slow finds it missing and makes it again, as after the loss of a worker."""
+client that was only slow finds it missing and makes it again, as after the loss of a worker. Codes
+are dropped in the same way, and read again."""
+
+MOST_KEPT = 1 << 30
+"""The bytes of codes that a worker keeps. Parts beyond that are read at every step."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,28 +177,63 @@ def step(
     return Private(found)
 
 
+@dataclass(eq=False, repr=False)
+class KeptRows:
+    """The codes of a part, the row groups that they come from, and the schema they belong to."""
+
+    pieces: Sequence[Piece]
+    schema: Schema
+    rows: EncodedRows
+    asked: float = field(default_factory=time.monotonic)
+
+    @property
+    def bytes(self) -> int:
+        return sum(codes.nbytes for codes in self.rows.columns.values())
+
+
+def rows_of(name: str) -> KeptRows | None:
+    """The codes of a part, if they are here."""
+    kept = _ROWS.get(name)
+    if kept is not None:
+        kept.asked = time.monotonic()
+    return kept
+
+
+def keep_rows(name: str, rows: KeptRows) -> None:
+    """Keep the codes of a part instead of those before, if there is room for them."""
+    _ROWS.pop(name, None)
+    if sum(kept.bytes for kept in list(_ROWS.values())) + rows.bytes <= MOST_KEPT:
+        _ROWS[name] = rows
+        _watch()
+
+
 def forget(run: str) -> None:
-    """Let go of the shards of a run."""
-    for name in [name for name in list(_HELD) if name.startswith(run)]:
-        _HELD.pop(name, None)
+    """Let go of the shards and codes of a run."""
+    for name in [*_HELD, *_ROWS]:
+        if name.startswith(run):
+            _HELD.pop(name, None)
+            _ROWS.pop(name, None)
 
 
 def drop_idle(now: float) -> None:
-    """Let go of the shards that nobody has asked for in a long time."""
-    for name, held in list(_HELD.items()):
-        if now - held.asked > IDLE:
+    """Let go of the shards and codes that nobody has asked for in a long time."""
+    for name, shard in list(_HELD.items()):
+        if now - shard.asked > IDLE:
             _HELD.pop(name, None)
+    for name, rows in list(_ROWS.items()):
+        if now - rows.asked > IDLE:
+            _ROWS.pop(name, None)
 
 
 _WATCHING = threading.Lock()
 
 
 def _watch() -> None:
-    """Look for idle shards from time to time, as long as there are any shards here."""
+    """Look for idle shards and codes from time to time, as long as there are any here."""
 
     def look() -> None:
         with _WATCHING:
-            while _HELD:
+            while _HELD or _ROWS:
                 time.sleep(min(60.0, IDLE / 2))
                 drop_idle(time.monotonic())
 

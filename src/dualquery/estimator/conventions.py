@@ -6,7 +6,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
-from dualquery.base.checks import refusal
 from dualquery.base.errors import ParameterError, ReleaseError
 from dualquery.base.similar import did_you_mean
 from dualquery.domain.schema import Schema
@@ -18,8 +17,8 @@ def as_schema(schema: object) -> Schema:
     if isinstance(schema, str | Path):
         return Schema.load(schema).require_reviewed(schema)
     if not isinstance(schema, Schema):
-        kind = f"a {type(schema).__name__}"
-        raise refusal("schema", kind, "a Schema, or the path of a schema file")
+        kind = type(schema).__name__
+        raise ParameterError(f"schema is a {kind}; expected a Schema, or the path of a schema file")
     return schema
 
 

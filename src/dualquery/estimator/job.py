@@ -82,7 +82,9 @@ class DualQuery(Estimator):
         focus: names of attributes whose queries count ten times as much as others.
         oracle: how the record player finds records: a name, or an oracle of your own.
         certify: the accuracy that the record player's records are certified for.
-        free: what attributes take in records that no draw names: default, zero or random.
+        free: what attributes take in records that no draw names: default, zero or random; or
+            measured, by one-way tables that are measured with the first draws.
+        free_share: the share of the budget that these tables take; left out, 0.05.
         out_of_domain: what happens to cells outside their domain: refuse, clamp or missing.
         engine: "local", or "dask"; it changes no result.
         scheduler: the address of a Dask scheduler.
@@ -116,11 +118,12 @@ class DualQuery(Estimator):
     beta: float | None = None
     queries: int | None = None
     k: int | None = None
-    marginals: Sequence[int] | None = None
+    marginals: Sequence[int] | str | None = None
     focus: str | Sequence[str] = ()
     oracle: str | Oracle = "annealing"
     certify: float | None = None
     free: str = "default"
+    free_share: float | None = None
     out_of_domain: str = "refuse"
     engine: str = "local"
     scheduler: str | None = None
@@ -256,7 +259,7 @@ class DualQuery(Estimator):
         """
         outline = self.tuning.outline(schema, listed(workload))
         budget = self.mechanism.budget(rows * self.mechanism.protected.parts)
-        return self.tuning.plan(budget, schema, outline.queries, outline.shape)
+        return self.tuning.plan(budget, schema, outline.queries, outline.shape, outline.named)
 
     def _made(
         self,

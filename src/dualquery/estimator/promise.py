@@ -47,7 +47,7 @@ class Promise:
         }
 
 
-def promise_of(job: DualQuery, rows: int, schema: Schema, queries: int) -> Promise:
+def promise_of(job: DualQuery, rows: int, schema: Schema, queries: int, named: int) -> Promise:
     """What the theorem says about a job with alpha or beta.
 
     Args:
@@ -55,9 +55,10 @@ def promise_of(job: DualQuery, rows: int, schema: Schema, queries: int) -> Promi
         rows: of the table, or the reference of add-remove neighbours.
         schema: the declared domain.
         queries: how many are asked.
+        named: how many attributes they name.
     """
     tuning, mechanism = job.tuning, job.mechanism
-    theorem = tuning.theorem(schema, queries)
+    theorem = tuning.theorem(schema, queries, named)
     budget = mechanism.budget(rows * mechanism.protected.parts)
     smallest = theorem.promised(budget)
     alpha = theorem.smallest(budget) if tuning.alpha is None else tuning.alpha

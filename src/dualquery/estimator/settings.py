@@ -14,8 +14,9 @@ from dualquery.base.errors import ParameterError, QueryError
 from dualquery.domain.free import Free
 from dualquery.domain.schema import Schema
 from dualquery.engines.engine import check_engine
+from dualquery.game.free_tables import SHARE, FreeTables
 from dualquery.game.plan import Plan, Player, default_player, make_plan
-from dualquery.game.tables_plan import make_tables_plan
+from dualquery.game.tables_plan import make_faint_plan, make_tables_plan
 from dualquery.game.tables_shape import Shape
 from dualquery.game.theorem import Theorem
 from dualquery.game.wide_plan import make_wide_plan
@@ -32,7 +33,7 @@ from dualquery.privacy.unit import Persons, Unit, Weigh, Weight, declared_person
 from dualquery.release.certificate import check_alpha
 from dualquery.release.parameters import RunParameters
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.workloads.interest import Interest, names
+from dualquery.workloads.interest import Interest, names, numbers
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -53,11 +54,13 @@ class Outline:
         queries: how many there are.
         widest: how many attributes the longest names.
         shape: which attributes they name together; None where no table may be measured.
+        named: how many attributes they name.
     """
 
     queries: int
     widest: int
     shape: Shape | None
+    named: int
 
 
 @dataclass(frozen=True)
@@ -155,17 +158,22 @@ class Mechanism:
         if self.rows is None and self.weight is not None:
             raise ParameterError(
                 "a replaced or added row may have another weight, which keeps the sum of weights "
-                "private: give about what they add up to, as far as it is public, with rows"
+                "private",
+                python="give about what they add up to, as far as it is public, with rows=",
+                command="give about what they add up to, as far as it is public, with --rows",
             )
         if self.rows is None and self.relation is Neighbours.REPLACE_ONE:
             raise ParameterError(
                 "a replaced person may have more or fewer rows, so weigh = record keeps the number "
-                "of rows private: give a public reference size with rows"
+                "of rows private",
+                python="give a public reference size with rows=",
+                command="give a public reference size with --rows",
             )
         if self.rows is None:
             raise ParameterError(
-                "neighbours add-remove keeps the number of rows private: give a public "
-                "reference size with rows"
+                "neighbours add-remove keeps the number of rows private",
+                python="give a public reference size with rows=",
+                command="give a public reference size with --rows",
             )
         return self.rows * self.protected.parts
 
@@ -191,6 +199,7 @@ class Tuning:
         oracle: how the record player finds records: a name, or an oracle of your own.
         certify: the accuracy that records are certified for.
         free: what attributes take in records that no draw names.
+        free_share: the share of the budget that their one-way tables take, if free = measured.
         out_of_domain: what happens to cells outside their declared domain.
         engine: where counting runs: local, or dask.
         scheduler: the address of a Dask scheduler.
@@ -210,11 +219,12 @@ class Tuning:
     beta: float | None = None
     queries: int | None = None
     k: int | None = None
-    marginals: Sequence[int] | None = None
+    marginals: Sequence[int] | str | None = None
     focus: str | Sequence[str] = ()
     oracle: str | Oracle = "annealing"
     certify: float | None = None
     free: str = "default"
+    free_share: float | None = None
     out_of_domain: str = "refuse"
     engine: str = "local"
     scheduler: str | None = None
@@ -238,8 +248,33 @@ class Tuning:
                 raise ParameterError("certify speaks of records; it needs player = record")
         if self.known is not None and not self.refit and self.player == Player.RECORD:
             raise ParameterError("known totals are obeyed by a model; player = record needs refit")
-        choice("free", self.free, Free)
+        self._check_free()
         OutOfDomain.parse(self.out_of_domain)
+
+    def _check_free(self) -> None:
+        if choice("free", self.free, Free) is not Free.MEASURED:
+            if self.free_share is not None:
+                raise ParameterError(
+                    "free_share speaks of measured tables; it needs free = measured"
+                )
+            return
+        if self.player != Player.RECORD:
+            raise ParameterError(
+                "free = measured speaks of attributes that records leave open; it needs "
+                "player = record"
+            )
+        if self.free_share is not None:
+            probability("free_share", self.free_share)
+
+    def free_tables(self, named: int) -> FreeTables | None:
+        """The tables that free attributes follow; None if they are not measured.
+
+        Args:
+            named: how many attributes the queries name.
+        """
+        if choice("free", self.free, Free) is not Free.MEASURED:
+            return None
+        return FreeTables(SHARE if self.free_share is None else self.free_share, named)
 
     @property
     def by_theorem(self) -> bool:
@@ -251,9 +286,16 @@ class Tuning:
         """β: the probability with which a promise of accuracy may fail."""
         return CONFIDENCE if self.beta is None else self.beta
 
-    def theorem(self, schema: Schema, queries: int) -> Theorem:
-        """The utility theorem for so many queries."""
-        return Theorem(queries, log_universe_size(schema), self.confidence)
+    def theorem(self, schema: Schema, queries: int, named: int) -> Theorem:
+        """The utility theorem for so many queries.
+
+        Args:
+            schema: the declared domain.
+            queries: how many are asked.
+            named: how many attributes they name.
+        """
+        tables = self.free_tables(named)
+        return Theorem(queries, log_universe_size(schema), self.confidence, tables)
 
     def _check_theorem(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
@@ -291,7 +333,7 @@ class Tuning:
     @property
     def interest(self) -> Interest:
         """What is asked, and which attributes matter most."""
-        marginals = None if self.marginals is None else tuple(self.marginals)
+        marginals = None if self.marginals is None else numbers(self.marginals)
         return Interest(self.queries, self.k, marginals, names(self.focus) if self.focus else ())
 
     def chosen_player(self, schema: Schema, queries: int, measures: bool = False) -> Player:
@@ -342,9 +384,12 @@ class Tuning:
             queries,
             int(np.diff(made.start).max()),
             Shape.of(made, weights) if self.may_measure(player) else None,
+            len(np.unique(made.literals.attribute)),
         )
 
-    def plan(self, budget: Budget, schema: Schema, queries: int, shape: Shape | None) -> Plan:
+    def plan(
+        self, budget: Budget, schema: Schema, queries: int, shape: Shape | None, named: int
+    ) -> Plan:
         """What a run would do; reads no data.
 
         Args:
@@ -352,20 +397,25 @@ class Tuning:
             schema: the declared domain.
             queries: how many are asked.
             shape: which attributes they name together; None where no table may be measured.
+            named: how many attributes they name.
         """
         if self.by_theorem:
             self._check_theorem()
-            return self.theorem(schema, queries).checked(budget, self.alpha)
+            return self.theorem(schema, queries, named).checked(budget, self.alpha)
         measures = shape is not None and budget.accountant in COVERED
         player = self.chosen_player(schema, queries, measures)
         if shape is not None and self.may_measure(player):
             started = self.start is not None
+            if started:  # tables are then about bins
+                shape = replace(shape, long=0)
             tables = make_tables_plan(budget, shape)
             if tables is None:
                 # Pairs of a wide table are too noisy to tell a good start from a poor one.
                 tables = make_wide_plan(budget, shape)
             if tables is None or (started and not tables.wide):
                 tables = make_tables_plan(budget, shape, started=started)
+            if tables is None:
+                tables = make_faint_plan(budget, shape)
             if tables is not None:
                 return Plan.of_tables(tables)
         return make_plan(
@@ -375,6 +425,7 @@ class Tuning:
             rounds=self.rounds,
             samples=self.samples,
             eta=self.eta,
+            free=self.free_tables(named),
         )
 
 
@@ -403,4 +454,5 @@ def run_parameters(
         training=schedule,
         tables=plan.tables,
         seed=mechanism.seed,
+        free_share=None if plan.free is None else plan.free.share,
     )

@@ -24,16 +24,20 @@ from dualquery.estimator.run import Run
 from dualquery.estimator.settings import Asked, Floats, Mechanism, Tuning, run_parameters
 from dualquery.estimator.start import Start, open_start
 from dualquery.game.data_player import DataPlayer
+from dualquery.game.free_tables import Measuring as FreeMeasuring
+from dualquery.game.free_tables import named_tables, shares_of
+from dualquery.game.loop import Measuring
 from dualquery.game.loop import play as play_rounds
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.plan import Plan, Player
-from dualquery.game.record_player import RecordPlayer
+from dualquery.game.record_player import Played, RecordPlayer
 from dualquery.game.tables import play_tables
 from dualquery.game.tables_shape import Shape
 from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import player_of
 from dualquery.model.schedule import Schedule
 from dualquery.model.totals import Total, read_totals
+from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import source_for
 from dualquery.privacy.statement import PrivacyStatement, weak_promises
@@ -177,6 +181,8 @@ def count(
     asked = job.asked
     measures = tuning.may_measure(job.player) and mechanism.measures(asked)
     shape = Shape.of(asked, job.weights) if measures else None
+    if shape is not None and not job.fine:  # without sub-bins nothing says which means are unsure
+        shape = replace(shape, long=0)
     probed = job.player is Player.MODEL and shape is None
     actions = Actions.weighted(asked, job.weights)
     if probed:
@@ -184,7 +190,8 @@ def count(
     # One-way tables are measured first, and in sub-bins where they can be.
     keep = None if shape is None else job.schema.fine if job.fine else job.schema
     counted = _counted(job, engine, actions.queries, treatment, mechanism, keep)
-    plan = tuning.plan(mechanism.budget(counted.rows), job.schema, len(asked), shape)
+    named = len(np.unique(asked.literals.attribute))
+    plan = tuning.plan(mechanism.budget(counted.rows), job.schema, len(asked), shape, named)
     if job.player is Player.MODEL and plan.tables is None and not probed:
         # That tables are too noisy showed only with the number of rows. The probes of a game of
         # draws are counted in a second pass.
@@ -236,17 +243,17 @@ def play(
     run.begin(held, mechanism, plan, ready.actions, ready.counted, ready.parameters)
     query_player = engine.query_player(ready.actions, ready.counted, plan.budget.rows)
     source = source_for(mechanism.seed)
+    treatment = OutOfDomain.parse(tuning.out_of_domain)
+
+    def tabulate(marginals: Marginals) -> npt.NDArray[np.int64]:
+        # One-way tables may be about sub-bins; the groups say which codes they partition.
+        same = np.array_equal(marginals.groups.code_start, job.schema.code_start)
+        schema = job.schema if same else job.schema.fine
+        if not ready.counted.rows:  # nobody is there, which nobody may see
+            return np.zeros(marginals.cells, dtype=np.int64)
+        return engine.tabulate(job.source, schema, marginals, treatment)
+
     if plan.tables is not None:
-        treatment = OutOfDomain.parse(tuning.out_of_domain)
-
-        def tabulate(marginals: Marginals) -> npt.NDArray[np.int64]:
-            # One-way tables may be about sub-bins; the groups say which codes they partition.
-            same = np.array_equal(marginals.groups.code_start, job.schema.code_start)
-            schema = job.schema if same else job.schema.fine
-            if not ready.counted.rows:  # nobody is there, which nobody may see
-                return np.zeros(marginals.cells, dtype=np.int64)
-            return engine.tabulate(job.source, schema, marginals, treatment)
-
         _, transcript = play_tables(
             query_player,
             tabulate,
@@ -254,7 +261,7 @@ def play(
                 job.asked,
                 plan.tables,
                 weights=job.weights,
-                fine=job.fine,
+                fine=job.fine and not plan.tables.faint,
                 climb=engine.climb,
             ),
             source,
@@ -265,7 +272,9 @@ def play(
         )
         return transcript
 
-    def played_by(data_player: DataPlayer[State]) -> Transcript:
+    def played_by(
+        data_player: DataPlayer[State], measuring: Measuring[State] | None = None
+    ) -> Transcript:
         _, transcript = play_rounds(
             query_player,
             engine.data_player(data_player),
@@ -273,6 +282,7 @@ def play(
             plan.draws,
             source,
             journal=run.journal,
+            measuring=measuring,
             observer=lambda done, total: progress("playing", done, total),
         )
         return transcript
@@ -280,7 +290,18 @@ def play(
     if job.player is Player.MODEL:
         return played_by(ModelPlayer(ready.actions, job.schedule, plan.rounds))
     free = choice("free", tuning.free, Free)
-    return played_by(RecordPlayer(job.asked, tuning.best_response(), free=free))
+    oracle = tuning.best_response()
+    if plan.free is None:
+        return played_by(RecordPlayer(job.asked, oracle, free=free))
+    tables = FreeMeasuring(plan.free, plan.budget, named_tables(job.asked), tabulate)
+
+    def knowing(measurement: Measurement) -> DataPlayer[Played]:
+        shares = shares_of(job.schema, measurement)
+        return engine.data_player(RecordPlayer(job.asked, oracle, free=shares))
+
+    return played_by(
+        RecordPlayer(job.asked, oracle, free=free), Measuring(tables, tables.checked, knowing)
+    )
 
 
 def finish(

@@ -69,6 +69,12 @@ class Evaluation:
     fidelity: Fidelity | None = None
     usefulness: Usefulness | None = None
 
+    def __repr__(self) -> str:
+        return (
+            f"<Evaluation of {len(self.workload):,} queries, NOT PRIVATE: maximum error "
+            f"{self.distance.max_error:.2g}, average {self.distance.average_error:.2g}>"
+        )
+
     @property
     def verdict(self) -> list[str]:
         """What the figures mean, in plain sentences."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.domain.free import Free
+from dualquery.domain.free import Filling, Free
 from dualquery.game.moves import RecordMove, expect
 from dualquery.game.transcript import Transcript
 from dualquery.model.compiled import CompiledWorkload
@@ -34,7 +34,7 @@ def fit_transcript(
     transcript: Transcript,
     played: Schedule,
     schedule: Schedule,
-    free: Free = Free.DEFAULT,
+    free: Filling = Free.DEFAULT,
     observer: Callable[[int, int], None] = lambda done, total: None,
 ) -> Mixture:
     """The model under which the draws of all rounds are most probable.

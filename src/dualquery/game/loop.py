@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.journal import Journal, NoJournal
-from dualquery.game.transcript import Round, Transcript
+from dualquery.game.transcript import Released, Round, Transcript
+from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
 
@@ -41,6 +43,21 @@ class Drawer(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Measuring(Generic[State]):
+    """Tables that are measured together with the first draws.
+
+    Attributes:
+        take: measures them, with noise from this source.
+        checked: what a journal holds, if it is what this run releases; refuses anything else.
+        knowing: the data player that knows them.
+    """
+
+    take: Callable[[RandomSource], Measurement]
+    checked: Callable[[Measurement | None], Measurement]
+    knowing: Callable[[Measurement], DataPlayer[State]]
+
+
 Observer = Callable[[int, int], None]
 """Told (rounds done, rounds in all). It learns nothing that is not public."""
 
@@ -54,6 +71,7 @@ def step(
     source: RandomSource,
     number: int,
     journal: Journal | NoJournal,
+    measuring: Measuring[State] | None = None,
 ) -> tuple[State, Round]:
     """One round: draw against what the data player answers, then let it answer the draws.
 
@@ -69,18 +87,28 @@ def step(
         source: where random words come from.
         number: of the round, from 0.
         journal: keeps draws and moves.
+        measuring: what is measured together with the draws of this round; None for nothing.
     """
-    draws = journal.draws(number)
-    if draws is None:
-        played = data_player.answers(state)
-        draws = query_player.draw(temperature, played, samples, source.for_round(number))
-        journal.write_draws(number, draws)
+    released = journal.released(number)
+    if released is None:
+        played, made = data_player.answers(state), source.for_round(number)
+        draws = query_player.draw(temperature, played, samples, made)
+        if measuring is None:
+            released = Released(draws)
+            journal.write_draws(number, draws)
+        else:
+            released = Released(draws, measuring.take(made))
+            journal.write_released(number, released)
+    draws, measurement = released.draws, None
+    if measuring is not None:
+        measurement = measuring.checked(released.measurement)
+        data_player = measuring.knowing(measurement)
     move = journal.move(number)
     if move is None:
         move = data_player.respond(state, temperature, draws)
         journal.write_move(number, move)
     after = data_player.replay(state, temperature, draws, move)
-    return after, Round(temperature, draws, move.lasting())
+    return after, Round(temperature, draws, move.lasting(), measurement)
 
 
 def play(
@@ -91,6 +119,7 @@ def play(
     source: RandomSource,
     *,
     journal: Journal | NoJournal | None = None,
+    measuring: Measuring[State] | None = None,
     observer: Observer = lambda done, total: None,
 ) -> tuple[State, Transcript]:
     """Play all rounds; round t draws `samples[t]` queries at `temperatures[t]`.
@@ -102,6 +131,7 @@ def play(
         samples: how many draws, one number per round.
         source: where random words come from.
         journal: keeps the run if it is interrupted; None keeps nothing.
+        measuring: what is measured with the first draws, and who plays with it; None for nothing.
         observer: told how many rounds are done, and of how many.
     """
     journal = journal or NoJournal()
@@ -117,7 +147,10 @@ def play(
             source,
             number,
             journal,
+            None if number else measuring,
         )
+        if played.measurement is not None and measuring is not None:
+            data_player = measuring.knowing(played.measurement)
         rounds.append(played)
         observer(number + 1, len(temperatures))
     return state, Transcript(tuple(rounds))

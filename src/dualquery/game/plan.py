@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
+from dualquery.game.free_tables import AfterTables, FreeTables, with_tables
 from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.model.schedule import extent
 from dualquery.model.signs import DENSE
@@ -88,6 +89,8 @@ class Plan:
     eta: float
     tables: TablesPlan | None = None
     """Where tables are measured: the steps, of which some are rounds of draws."""
+    free: FreeTables | None = None
+    """The tables that free attributes of records follow; None if they follow none."""
 
     @classmethod
     def of_tables(cls, tables: TablesPlan) -> Plan:
@@ -117,7 +120,8 @@ class Plan:
         """What the run will release, for the accountants."""
         if self.tables is not None:
             return self.tables.events
-        return self.budget.events(self.temperatures, self.draws)
+        drawn = self.budget.events(self.temperatures, self.draws)
+        return with_tables(drawn, None if self.free is None else self.free.event(self.budget))
 
     @property
     def epsilon(self) -> dict[str, float]:
@@ -133,6 +137,7 @@ def make_plan(
     rounds: int | None = None,
     samples: int | None = None,
     eta: float | None = None,
+    free: FreeTables | None = None,
 ) -> Plan:
     """Fill in what was not given, as large as the budget allows.
 
@@ -147,7 +152,18 @@ def make_plan(
         rounds: of the game; None to plan them.
         samples: draws per round; None to plan them.
         eta: learning rate of the query player; None to plan it.
+        free: the tables that free attributes of records follow; they are paid for first.
     """
+    if free is not None:
+        made = make_plan(
+            AfterTables.of(budget, free),
+            schema,
+            player=player,
+            rounds=rounds,
+            samples=samples,
+            eta=eta,
+        )
+        return replace(made, budget=budget, free=free)
     solve = _Solver(budget, player)
     if rounds is not None and samples is not None and eta is not None:
         return solve.checked(rounds, samples, eta)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.domain.free import Free
+from dualquery.domain.free import Filling, Free
 from dualquery.game.moves import Move, RecordMove, expect
 from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.problem import Problem
@@ -39,7 +39,7 @@ class RecordPlayer:
         workload: Workload,
         oracle: Oracle,
         *,
-        free: Free = Free.DEFAULT,
+        free: Filling = Free.DEFAULT,
         seed: int = 0,
     ) -> None:
         self.workload = workload

@@ -26,6 +26,7 @@ from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.model.compiled import CompiledWorkload
+from dualquery.model.joined import Rehearsed, lost_parts
 from dualquery.model.mixture import Mixture
 from dualquery.model.prior import informed, like_the_start
 from dualquery.model.redrawn import redrawn, share_noise
@@ -119,14 +120,21 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     """The errors of runs that measured the same tables, if something like the model were the truth.
 
     In the first rehearsal the model is the truth. In the second, the shares of codes are drawn
-    anew around the model's, as far as their noise reaches. The first is right for large answers.
-    It is too sure of small ones: rare codes that a fit has smoothed away are no test for a fit.
+    anew around the model's, as far as their noise reaches. A table is harder to find than either:
+    it has rare codes that a fit has smoothed away, and dependences that it has weakened. So of
+    narrow tables every class of answers takes the larger error of the two.
 
     What second fits miss, whatever their start, is one part of an error. The other is what the
     first fits disagree about: where tables say nothing, each fit makes up something of its own. Of
     narrow tables all of that counts, though an average keeps only a part: it stands for what a
-    mixture cannot express. Mixtures of wide tables have few components, so that their rehearsals
-    miss as much of a mixture as the fits miss of the table.
+    mixture cannot express.
+
+    Mixtures of wide tables have few components, so that their rehearsals miss as much of a mixture
+    as the fits miss of the table. They take the mean of both rehearsals, and of a disagreement
+    only what an average keeps.
+
+    A model has no rows, so no rehearsal shows by how much rows depart from it by chance. Where
+    columns are independent and many rows make all other errors small, that is most of the error.
 
     Args:
         player: who fitted the model.
@@ -152,7 +160,8 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
         steps = player.plan.first_steps + player.plan.last_steps
     model = player.model(known)
     spread = share_noise(player.workload.schema, known.measurements, player.total(known))
-    answers, squares = [], []
+    beyond = 0.0 if wide else _chance_unseen(player, known, model, judged)
+    answers, squares, rehearsals = [], [], []
     for number, truth in enumerate((model, redrawn(model, spread, generator))):
         second = player_of(
             player.workload,
@@ -161,13 +170,20 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
         )
         again = Known(_measured_again(truth, player, known, generator))
         again = second.fitted_anew(again, steps)
-        found = np.stack(second.member_answers(again, compiled))
+        rehearsals.append(Rehearsed(truth, second.fits(again)))
+        found = np.stack([one.answers_to(compiled) for one in rehearsals[-1].fits])
         # What depends on the start is taken off: the first fits say how much of it there is.
         missed = (found.mean(axis=0) - truth.answers_to(compiled)) ** 2
         missed -= _variance(found) / FITS
         answers.append(found.mean(axis=0))
-        squares.append(missed + disagreed)
-    return ErrorTable.of_rehearsals(judged, answers, squares).leaning_up()
+        squares.append(missed + disagreed + beyond)
+    if wide:
+        table = ErrorTable.of_rehearsals(judged, answers, squares)
+    else:
+        each = zip(answers, squares, strict=True)
+        apart = [ErrorTable.of_rehearsals(judged, [one], [square]) for one, square in each]
+        table = ErrorTable.larger(apart)
+    return replace(table, lost=lost_parts(table, rehearsals, player.used, generator))
 
 
 def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -223,15 +239,55 @@ def _product_errors(player: WidePlayer, known: Known, judged: Workload) -> Error
     begin = judged.start[:-1]
     answers = np.multiply.reduceat(held, begin)
     noise = answers**2 * np.add.reduceat(variance[term] / held**2, begin)
-    explained = answers**2 * (1.0 + np.add.reduceat((1.0 - held) / held, begin))
-    # Where persons weigh the same, the total is in parts of a person. Where records have weights,
-    # as few of them as can be stand behind the total: the rest of their spread is not known.
-    people = player.total(known) / player.plan.budget.unit.chance
-    chance = np.maximum(answers - explained, 0.0) / people
+    chance = _chance(player, known, judged, held)
     odds = (1.0 - held) / held
     pairs = 0.5 * (np.add.reduceat(odds, begin) ** 2 - np.add.reduceat(odds**2, begin))
     weak = answers**2 * pairs * player.dependence(known).square
     return ErrorTable.of_squares(judged, answers, noise + chance + weak)
+
+
+def _chance(
+    player: TablesPlayer, known: Known, judged: Workload, held: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """By how much the rows of a finite table depart from independence by chance, squared.
+
+    It is the variance of a count beyond what the counts of its literals explain.
+
+    Args:
+        player: who fitted the model.
+        known: what was measured.
+        judged: conjunctions.
+        held: the share of every term's literal.
+    """
+    begin = judged.start[:-1]
+    answers = np.multiply.reduceat(held, begin)
+    explained = answers**2 * (1.0 + np.add.reduceat((1.0 - held) / held, begin))
+    # Where persons weigh the same, the total is in parts of a person. Where records have weights,
+    # as few of them as can be stand behind the total: the rest of their spread is not known.
+    people = player.total(known) / player.plan.budget.unit.chance
+    found: npt.NDArray[np.float64] = np.maximum(answers - explained, 0.0) / people
+    return found
+
+
+def _chance_unseen(
+    player: TablesPlayer, known: Known, model: Mixture, judged: Workload
+) -> npt.NDArray[np.float64] | float:
+    """The part of chance that fits to a narrow table cannot follow; nothing if columns depend.
+
+    Where columns depend on one another, the disagreement of fits stands for it. What measured
+    pairs show of chance is fitted: of a chance c seen through noise v the best fit leaves
+    c·(v/(c + v))².
+    """
+    dependence = player.dependence(known)
+    if dependence.found or judged.is_parity.any():
+        return 0.0
+    literals = judged.literals
+    terms = 2 * np.arange(len(literals.attribute))[:, None]
+    share = model.answers(Workload.conjunctions(judged.schema, literals, terms))
+    term = judged.terms >> 1
+    held = np.where(judged.terms & 1, 1.0 - share[term], share[term])
+    held = np.clip(held, 1e-12, 1.0)
+    return _chance(player, known, judged, held) / (1.0 + dependence.seen) ** 2
 
 
 def _with_parts(asked: Workload, generator: np.random.Generator) -> Workload:

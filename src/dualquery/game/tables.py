@@ -93,7 +93,8 @@ def play_tables(
 def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -> bool:
     """Whether a journal's round is one of this step: it is published and paid for as it stands.
 
-    How codes are grouped is not compared: it was decided when the tables were measured.
+    How codes are grouped is not compared: it was decided when the tables were measured. So was
+    which means were unsure.
     """
     one, plan = released.measurement, player.plan
     if step.kind is Kind.DRAWS:
@@ -102,9 +103,13 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         return one is None and len(queries) == step.draws and inside
     if one is None or len(released.draws):
         return False
-    tables = player.marginals(known, step).attributes
+    tables = one.marginals.attributes
+    if step.kind is Kind.AGAIN:
+        fits = player.may_be_second(one.marginals)
+    else:
+        fits = np.array_equal(tables, player.marginals(known, step).attributes)
     return (
-        np.array_equal(one.marginals.attributes, tables)
+        fits
         and one.noise is plan.purse.noise
         and one.scale == plan.purse.scale(step.share, len(tables))
     )

@@ -1,14 +1,16 @@
 """Which tables are measured and how the budget is split, from public quantities only.
 
-One-way tables are always measured. Pairs are measured while their noise stays small beside the
-number of records, and so are triples of narrow domains. What is left goes into a few rounds in
-which draws name the queries that are answered worst, and their tables are measured: draws say
+One-way tables are always measured, and columns with long tails once more if their means are still
+unsure. Pairs are measured while their noise stays small beside the number of records, and so are
+triples of narrow domains. Where that noise is small, a part of the budget is left for a few rounds
+in which draws name the queries that are answered worst, and their tables are measured: draws say
 where, tables say what. The reasons are in docs/decisions/tables.md.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +26,21 @@ FINE = 0.015
 FINE_STARTED = 0.05
 """The same where a public start says what they may look like: noisy tables then tell how far it
 can be trusted."""
+
+PAYING = 0.0053
+"""Rounds of draws pay while the noise of pairs is at most this share of the records. Beyond it,
+what they cost is worth more in the pairs."""
+
+FAINT_SHARE, FAINTER_SHARE = 0.15, 0.7
+"""Of one-way tables where pairs are noisier than that: while the noise of a cell is at most the
+share that cells have on average, and beyond."""
+
+MOST_NOISE = 0.1
+"""The largest noise of a one-way table, as a share of the records, with which it says anything."""
+
+AGAIN = 0.06
+"""The share for second tables of columns whose means are unsure. It is taken from pairs, or from
+triples, and goes back to them if all means are sure."""
 
 NARROW = 3.0
 """Attributes with so few codes on average have triples worth measuring outright: a step from k-way
@@ -69,13 +86,63 @@ def make_tables_plan(budget: Budget, shape: Shape, *, started: bool = False) -> 
     if budget.accountant not in COVERED or shape.parities or shape.attributes > WIDEST:
         return None
     purse = Purse(budget)
-    resolution = budget.rows * math.sqrt(2.0) / purse.deviation(1.0, 1)
+    resolution = _resolution(purse)
     fine = (FINE_STARTED if started else FINE) * budget.rows
-    steps = _steps(purse, shape, resolution, fine)
-    if steps is None:
+    # A start says much of what pairs would say; rounds find where it is wrong. Of Laplace noise,
+    # few tables get much less than all pairs do.
+    always = started or purse.noise is Noise.LAPLACE
+    paying = math.inf if always else PAYING * budget.rows
+    steps = _steps(purse, shape, resolution, fine, paying)
+    return None if steps is None else _plan(budget, shape, resolution, steps)
+
+
+def make_faint_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
+    """The plan where pairs are noisier than `make_tables_plan` takes them; None where it is no use.
+
+    No round of draws follows: so little budget tells more where all of it goes into tables. The
+    one-way tables are about bins. In sub-bins each bin would have the noise of all its sub-bins,
+    and pairs are too noisy to make up for that.
+
+    Args:
+        budget: what the run may cost.
+        shape: of the asked queries.
+    """
+    if budget.accountant not in COVERED or shape.parities or shape.attributes > WIDEST:
         return None
+    purse = Purse(budget)
+    if purse.noise is not Noise.GAUSSIAN or not 0 < shape.pairs <= MOST_SETS:
+        return None
+    share_of_cell = (shape.attributes / shape.codes) ** 2
+    seen = purse.deviation(0.6, shape.pairs) <= share_of_cell * budget.rows
+    one_way = FAINT_SHARE if seen else FAINTER_SHARE
+    if purse.deviation(one_way, shape.attributes) > MOST_NOISE * budget.rows:
+        return None
+    steps = (
+        Step(Kind.ONE_WAY, one_way, shape.attributes),
+        *levelled(Kind.PAIRS, 1.0 - one_way, shape.pairs, shape.pair_levels),
+    )
+    return replace(_plan(budget, shape, _resolution(purse), steps), faint=True)
+
+
+def _resolution(purse: Purse) -> float:
+    return purse.budget.rows * math.sqrt(2.0) / purse.deviation(1.0, 1)
+
+
+def _plan(budget: Budget, shape: Shape, resolution: float, steps: tuple[Step, ...]) -> TablesPlan:
+    """The steps, and how mixtures are fitted to what they measure.
+
+    Args:
+        budget: what the run may cost.
+        shape: of the asked queries.
+        resolution: of the whole run.
+        steps: what is measured.
+    """
     finer = resolution >= FINER
     components = _components(resolution, shape.codes)
+    first, last = (500, 400) if finer else (300, 300)
+    kinds = {step.kind for step in steps}
+    if Kind.PAIRS in kinds and Kind.DRAWS not in kinds:
+        first += last  # the only fit
     return TablesPlan(
         budget,
         steps,
@@ -83,9 +150,9 @@ def make_tables_plan(budget: Budget, shape: Shape, *, started: bool = False) -> 
         components=components,
         members=MEMBERS if components * shape.codes**2 <= COSTLY else COSTLY_MEMBERS,
         round_members=ROUND_MEMBERS,
-        first_steps=500 if finer else 300,
+        first_steps=first,
         round_steps=200,
-        last_steps=400 if finer else 300,
+        last_steps=last,
     )
 
 
@@ -97,7 +164,9 @@ def _components(resolution: float, codes: int) -> int:
     return components
 
 
-def _steps(purse: Purse, shape: Shape, resolution: float, fine: float) -> tuple[Step, ...] | None:
+def _steps(
+    purse: Purse, shape: Shape, resolution: float, fine: float, paying: float
+) -> tuple[Step, ...] | None:
     """What is measured, for which shares.
 
     Args:
@@ -105,6 +174,7 @@ def _steps(purse: Purse, shape: Shape, resolution: float, fine: float) -> tuple[
         shape: of the asked queries.
         resolution: of the whole run.
         fine: the most noise of a cell that is still worth measuring.
+        paying: the most noise of a cell with which rounds of draws are worth their price.
     """
     if not shape.pairs:
         return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
@@ -112,17 +182,27 @@ def _steps(purse: Purse, shape: Shape, resolution: float, fine: float) -> tuple[
         return _few_tables(purse, shape, fine)
     narrow = shape.codes <= NARROW * shape.attributes
     rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
+    kept = AGAIN if shape.long else 0.0
+    second = [Step(Kind.AGAIN, kept, shape.long)] if shape.long else []
     draws = int(np.clip(0.6 * math.sqrt(resolution) / rounds, FEWEST_DRAWS, MOST_DRAWS))
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
         return (
             Step(Kind.ONE_WAY, 0.05, shape.attributes),
             *levelled(Kind.PAIRS, 0.15, shape.pairs, shape.pair_levels),
-            *levelled(Kind.TRIPLES, 0.6, shape.triples, shape.triple_levels),
+            *second,
+            *levelled(Kind.TRIPLES, 0.6 - kept, shape.triples, shape.triple_levels),
             *rounds_of_draws(0.05, 0.15, rounds, draws),
+        )
+    if purse.deviation(0.6, shape.pairs) > paying:
+        return (
+            Step(Kind.ONE_WAY, 0.05, shape.attributes),
+            *second,
+            *levelled(Kind.PAIRS, 0.95 - kept, shape.pairs, shape.pair_levels),
         )
     return (
         Step(Kind.ONE_WAY, 0.1, shape.attributes),
-        *levelled(Kind.PAIRS, 0.6, shape.pairs, shape.pair_levels),
+        *second,
+        *levelled(Kind.PAIRS, 0.6 - kept, shape.pairs, shape.pair_levels),
         *rounds_of_draws(0.1, 0.2, rounds, draws),
     )
 

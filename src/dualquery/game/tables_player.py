@@ -10,12 +10,19 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.domain.free import Free
+from dualquery.domain.free import Filling, Free
 from dualquery.game.moves import Move, TablesMove, expect
 from dualquery.game.tables_shape import weighed_sets
 from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Transcript
+from dualquery.model.again import (
+    again_marginals,
+    in_sub_bins,
+    smoothed_bins,
+    unsure_columns,
+)
 from dualquery.model.compiled import CompiledWorkload
+from dualquery.model.dependence import Dependence
 from dualquery.model.ensemble import Climb, climbed, published
 from dualquery.model.grouping import (
     estimated_shares,
@@ -63,7 +70,8 @@ class Known:
         named: sets of attributes that the last draws named and that were not measured since.
         members: the logits of every mixture that is kept up to date; none before the first fit.
         waiting: those of the others, as the first fit left them; the last fit takes them up.
-        heard: the measurements as they were released.
+        heard: the measurements as they were released, in bins.
+        fine: the one-way tables in sub-bins, as they were released.
     """
 
     measurements: tuple[Measurement, ...] = ()
@@ -71,6 +79,7 @@ class Known:
     members: npt.NDArray[np.float32] | None = None
     waiting: npt.NDArray[np.float32] | None = None
     heard: tuple[Measurement, ...] = ()
+    fine: Measurement | None = None
 
 
 class TablesPlayer:
@@ -128,6 +137,8 @@ class TablesPlayer:
             return Marginals(
                 Groups.single(schema.fine if self.fine else schema), self.used[:, None]
             )
+        if step.kind is Kind.AGAIN:
+            return self._second_tables(known)
         groups = self._stack(known).groups
         if step.kind is Kind.NAMED:
             # The draws of one round may name sets of different sizes; the widest are measured.
@@ -138,13 +149,40 @@ class TablesPlayer:
         # A plan made from a shape without levels measures all sets in one step.
         return Marginals(groups, sets if step.tables == len(sets) else sets[levels == step.level])
 
+    def _second_tables(self, known: Known) -> Marginals:
+        """Second tables of the columns whose means are unsure.
+
+        If there are none, all pairs or triples are measured instead. They are measured once more
+        in a later step, and two measurements with a share each tell as much as one with both
+        shares.
+        """
+        if known.fine is not None:
+            schema, total = self.workload.schema, self.total(known)
+            chosen = unsure_columns(schema, self.used, known.fine, total)
+            if chosen:
+                return again_marginals(schema, chosen)
+        return Marginals(self._stack(known).groups, self._sets(self._most_listed)[0])
+
+    @cached_property
+    def _most_listed(self) -> Kind:
+        """The tables that get the largest share, and what second tables did not need."""
+        kinds = {step.kind for step in self.plan.steps}
+        return Kind.TRIPLES if Kind.TRIPLES in kinds else Kind.PAIRS
+
+    def may_be_second(self, marginals: Marginals) -> bool:
+        """Whether these tables may be what a step of second tables measured."""
+        if in_sub_bins(marginals, self.workload.schema):
+            long = np.intersect1d(self.workload.schema.long, self.used)
+            return marginals.arity == 1 and bool(np.isin(marginals.attributes, long).all())
+        return np.array_equal(marginals.attributes, self._sets(self._most_listed)[0])
+
     def answers(self, known: Known) -> Floats:
         """What the average of the fits answers to each query."""
         # Draws are made against these answers; the journal need not keep them, so nobody else
         # has to find the same last digit.
         return self.model(known).answers_to(self._compiled, single=True)
 
-    def model(self, known: Known, free: Free = Free.DEFAULT) -> Mixture:
+    def model(self, known: Known, free: Filling = Free.DEFAULT) -> Mixture:
         """The average of the fits."""
         ascent = Ascent(self._stack(known), self.components(known))
         return published(self._members(known), ascent, free)
@@ -156,6 +194,14 @@ class TablesPlayer:
     def member_count(self, known: Known) -> int:
         """How many mixtures are averaged, given what was measured."""
         return self.plan.members
+
+    def dependence(self, known: Known) -> Dependence:
+        """What the measured pairs say about it."""
+        stack = self._stack(known)
+        assert self._stacks is not None  # the stack was just made
+        tables = [one for one in self._in_groups(known, stack) if one.parts is None]
+        chance = self.plan.budget.unit.chance
+        return Dependence.of(stack, tables, self._stacks[2], self.total(known), chance)
 
     def total(self, known: Known) -> float:
         """The number of parts, public or else estimated."""
@@ -229,13 +275,19 @@ class TablesPlayer:
 
     def member_answers(self, known: Known, compiled: CompiledWorkload) -> list[Floats]:
         """What each fit for itself answers to some queries."""
+        return [one.answers_to(compiled) for one in self.fits(known)]
+
+    def fits(self, known: Known) -> tuple[Mixture, ...]:
+        """The fits one by one."""
         ascent = Ascent(self._stack(known), self.components(known))
-        return [ascent.mixture(one).answers_to(compiled) for one in self._members(known)]
+        return tuple(ascent.mixture(one) for one in self._members(known))
 
     def _with(self, known: Known, released: Released) -> Known:
         if released.measurement is not None:
+            measured = released.measurement
             # A model is about bins; sub-bins are for the values inside them.
-            measured = released.measurement.in_codes(self.workload.schema)
+            if in_sub_bins(measured.marginals, self.workload.schema):
+                known, measured = self._in_bins(known, measured)
             heard = (*known.heard, measured)
             found = replace(known, measurements=(*known.measurements, measured), heard=heard)
             if measured.expected is not None:
@@ -243,6 +295,13 @@ class TablesPlayer:
                 found = replace(found, measurements=(*known.measurements, *moved))
             return replace(found, named=())
         return replace(known, named=self._named(released.draws.queries))
+
+    def _in_bins(self, known: Known, measured: Measurement) -> tuple[Known, Measurement]:
+        """Tables of sub-bins as tables of bins; the first of them are kept as they are."""
+        schema = self.workload.schema
+        if known.fine is None:
+            return replace(known, fine=measured), measured.in_codes(schema)
+        return known, smoothed_bins(schema, known.fine, measured, self.total(known))
 
     def _named(self, queries: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
         """The sets of at most three attributes of some queries, in order, each once."""
@@ -321,7 +380,9 @@ class TablesPlayer:
         stack, total = self._stack(known), self.total(known)
         assert self._stacks is not None  # the stack was just made
         term = Measured(stack, self._in_groups(known, stack), total)
-        strength = strengths(stack, known.measurements, self._stacks[2], total)
+        strength = strengths(
+            stack, known.measurements, self._stacks[2], total, faint=self.plan.faint
+        )
         members = self.climb(
             self._members(known),
             # It may be sent to another machine, so it must not hold on to this player.
@@ -332,12 +393,18 @@ class TablesPlayer:
         return np.stack([one.flat for one in members])
 
     def _in_groups(self, known: Known, stack: Stack) -> list[Measurement]:
-        """The measurements; all except the first get the one grouping that they share."""
+        """The measurements; all except those about single codes get the grouping that they share.
+
+        About single codes are the first tables, and those that were put together from sub-bins.
+        Tables that draws named are in groups, even if they are about one attribute.
+        """
         first, *rest = known.measurements
         return [
             first,
             *(
-                replace(one, marginals=Marginals(stack.groups, one.marginals.attributes))
+                one
+                if one.parts is not None
+                else replace(one, marginals=Marginals(stack.groups, one.marginals.attributes))
                 for one in rest
             ),
         ]

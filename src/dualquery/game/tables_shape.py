@@ -121,6 +121,7 @@ class Shape:
         parities: whether any query is a parity, which no table answers.
         pair_levels: how many pairs have each level; see `levels_of`.
         triple_levels: how many triples have.
+        long: how many of the attributes have long tails, which may have to be measured again.
     """
 
     attributes: int
@@ -130,6 +131,7 @@ class Shape:
     parities: bool = False
     pair_levels: tuple[tuple[int, int], ...] = ()
     triple_levels: tuple[tuple[int, int], ...] = ()
+    long: int = 0
 
     @classmethod
     def of(cls, workload: Workload, weights: Floats | None = None) -> Shape:
@@ -146,6 +148,7 @@ class Shape:
             workload.has_parities,
             _tally(pairs),
             _tally(triples),
+            len(set(workload.schema.long) & set(used.tolist())),
         )
 
     @classmethod
@@ -154,7 +157,7 @@ class Shape:
         d = len(schema)
         pairs = math.comb(d, 2) if k >= 2 else 0
         triples = math.comb(d, 3) if k >= 3 and pairs <= MOST_SETS else 0
-        return cls(d, int(schema.sizes.sum()), pairs, triples)
+        return cls(d, int(schema.sizes.sum()), pairs, triples, long=len(schema.long))
 
 
 def _tally(levels: npt.NDArray[np.int64]) -> tuple[tuple[int, int], ...]:

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     """What one step of the plan releases."""
 
     ONE_WAY = "one-way tables"
+    AGAIN = "second tables of unsure columns"
     PAIRS = "pair tables"
     TRIPLES = "triple tables"
     DRAWS = "draws"
@@ -57,6 +58,8 @@ class TablesPlan:
         last_steps: of the last fit.
         wide: whether pairs are so many that each is noisy; the tables then say whether the model
             needs more than independent attributes.
+        faint: whether pairs are so noisy that one-way tables are about bins, not sub-bins, and that
+            shrinkage is weak.
     """
 
     budget: Budget
@@ -69,6 +72,7 @@ class TablesPlan:
     round_steps: int
     last_steps: int
     wide: bool = False
+    faint: bool = False
 
     @cached_property
     def purse(self) -> Purse:
@@ -85,8 +89,8 @@ class TablesPlan:
     def from_dict(cls, budget: Budget, content: Document) -> TablesPlan:
         """The inverse of `to_dict`, also for the releases of earlier versions."""
         steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
-        # At first every mixture was fitted between rounds, too, and no table was wide.
-        known = {"round_members": content["members"], "wide": False, **content}
+        # At first every mixture was fitted between rounds, too, and no table was wide or faint.
+        known = {"round_members": content["members"], "wide": False, "faint": False, **content}
         return cls(budget, steps, **{name: known[name] for name in _SETTINGS})
 
     @property
@@ -139,6 +143,7 @@ _SETTINGS = (
     "round_steps",
     "last_steps",
     "wide",
+    "faint",
 )
 
 

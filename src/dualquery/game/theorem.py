@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 
 from dualquery.base.errors import ParameterError
+from dualquery.game.free_tables import FreeTables
 from dualquery.game.plan import Plan, Player
 from dualquery.oracles.certificates import CONFIDENCE, needed
 from dualquery.privacy.accountants import ACCOUNTANTS
@@ -35,11 +36,13 @@ class Theorem:
         queries: m, the number of queries without their negations.
         log_universe: log|X|.
         beta: the probability with which the promise may fail.
+        free: the tables that free attributes of records follow, if any; they are paid for too.
     """
 
     queries: int
     log_universe: float
     beta: float = CONFIDENCE
+    free: FreeTables | None = None
 
     def plan(self, budget: Budget, alpha: float) -> Plan:
         """The run for accuracy α, whether or not the budget allows it.
@@ -49,7 +52,7 @@ class Theorem:
             alpha: the largest error of an answer.
         """
         asked = needed(alpha, self.beta, self.queries, self.log_universe)
-        return Plan(budget, Player.RECORD, asked.rounds, asked.samples, asked.eta)
+        return Plan(budget, Player.RECORD, asked.rounds, asked.samples, asked.eta, free=self.free)
 
     def checked(self, budget: Budget, alpha: float | None) -> Plan:
         """The run for accuracy α, or for the smallest α if none is given; refuses what costs more.
@@ -122,7 +125,7 @@ def smallest_rows(plan: Plan, accountant: str) -> int | None:
 
     def fits(size: int) -> bool:
         larger = replace(budget, rows=size * parts)
-        return larger.allows(larger.events(plan.temperatures, plan.draws))
+        return larger.allows(replace(plan, budget=larger).events)
 
     high = 1
     while not fits(high):

@@ -34,7 +34,8 @@ class Released:
 class Round:
     """One round: the temperature, what was released, and the answer to it.
 
-    A round in which tables were measured has no draws; its temperature is 0.
+    A round in which tables were measured has temperature 0. It has no draws, unless the tables are
+    those of free attributes, which are measured with the draws of the first round.
     """
 
     temperature: float
@@ -112,7 +113,11 @@ class Transcript:
             if one.measurement is not None:
                 measured = one.measurement.to_arrays()
                 arrays |= {f"measured_{number}_{name}": a for name, a in measured.items()}
-                arrays |= {f"played_{number}_{name}": a for name, a in moves[number].items()}
+                arrays |= {
+                    f"played_{number}_{name}": a
+                    for name, a in moves[number].items()
+                    if f"move_{name}" not in arrays
+                }
         return arrays
 
     @classmethod

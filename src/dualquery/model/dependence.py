@@ -42,11 +42,13 @@ class Dependence:
         square: the mean square of all correlations, less what noise and chance alone make of it;
             never negative, and known for 0/1 attributes only. Dependence that is too weak to be
             modelled still moves answers by so much.
+        seen: how large chance is beside noise, in the squares of a typical pair.
     """
 
     overall: float
     largest: float
     square: float = 0.0
+    seen: float = 0.0
 
     @property
     def found(self) -> bool:
@@ -75,8 +77,10 @@ class Dependence:
             return cls(0.0, 0.0)
         if are_binary(stack):
             return _of_signs(stack, measurements, total, chance)
-        away = np.concatenate([_of_tables(stack, one, shares, total, chance) for one in pairs])
-        return cls(float(away.sum() / np.sqrt(len(away))), float(away.max()))
+        found = [_of_tables(stack, one, shares, total, chance) for one in pairs]
+        away, more = (np.concatenate(part) for part in zip(*found, strict=True))
+        overall = float(away.sum() / np.sqrt(len(away)))
+        return cls(overall, float(away.max()), seen=float(more.mean()))
 
 
 def _of_signs(
@@ -108,13 +112,17 @@ def _of_signs(
     away: Floats = (squares / expected - 1.0) / np.sqrt(2.0)
     room = float((total**2 * both).sum())
     square = max(0.0, float((squares - expected).sum()) / room) if room > 0.0 else 0.0
-    return Dependence(float(away.sum() / np.sqrt(len(away))), float(away.max()), min(1.0, square))
+    every = pooled_sums(stack, measurements, 2)  # larger tables show their pairs as well
+    seen = total * chance * scatter[every.sets].prod(axis=1) * every.precision
+    overall = float(away.sum() / np.sqrt(len(away)))
+    return Dependence(overall, float(away.max()), min(1.0, square), float(seen.mean()))
 
 
 def _of_tables(
     stack: Stack, one: Measurement, shares: Floats, total: float, chance: float
-) -> Floats:
-    """Per pair its departure from independence beyond chance, in standard deviations.
+) -> tuple[Floats, Floats]:
+    """Per pair its departure from independence beyond chance, in standard deviations, and how
+    large chance is beside noise.
 
     Chance adds n(1 − Σp²)(1 − Σq²) to the sum of squares over the cells, p and q the shares of the
     two attributes.
@@ -124,5 +132,4 @@ def _of_tables(
     scatter = np.prod(1.0 - alike[stack.positions(one.marginals.attributes)], axis=1)
     cells = one.marginals.shapes.prod(axis=1)
     more = total * chance * scatter / (one.variance * cells)
-    found: Floats = (away - more * np.sqrt(cells / 2.0)) / (1.0 + more)
-    return found
+    return (away - more * np.sqrt(cells / 2.0)) / (1.0 + more), more

@@ -92,7 +92,7 @@ def _pulled_back(
                 groups * worker // workers, groups * (worker + 1) // workers,
             )  # fmt: skip
 
-    over_ranges(task, workers, grain=1)
+    over_ranges(task, workers, grain=1, work=len(slope) * len(weights))
     total = row_slopes[0]
     for other in row_slopes[1:]:
         total += other

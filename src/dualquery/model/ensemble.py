@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from dualquery.base.threads import over_ranges
-from dualquery.domain.free import Free
+from dualquery.domain.free import Filling, Free
 from dualquery.model.mixture import Mixture
 from dualquery.model.terms import Term
 from dualquery.model.training import Ascent, Parameters
@@ -68,6 +68,6 @@ def merged(members: Sequence[Mixture]) -> Mixture:
     return Mixture(members[0].schema, weights, np.hstack([one.tables for one in members]))
 
 
-def published(members: Members, ascent: Ascent, free: Free = Free.DEFAULT) -> Mixture:
+def published(members: Members, ascent: Ascent, free: Filling = Free.DEFAULT) -> Mixture:
     """The model as it is published; `free` says what attributes take that are not modelled."""
     return merged([ascent.mixture(one, free) for one in members])

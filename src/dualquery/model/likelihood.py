@@ -92,7 +92,8 @@ class Likelihood:
                     chosen, parts[worker], scratch,
                 )  # fmt: skip
 
-        over_ranges(task, workers, grain=1)
+        # An exponential takes as long as several products.
+        over_ranges(task, workers, grain=1, work=4 * self.rounds * len(self._pull))
         slope = self._pull.copy()
         for part in parts:
             slope += part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,6 @@ FEWEST = 30
 """Classes with fewer queries borrow the figure of the next class. In a rehearsal, classes with
 fewer different answers are put together with their neighbours."""
 
-LEANING = 2.0
-"""An answer may be so many of its standard errors larger than it seems."""
-
 INSIDE = 0.975
 """The quantile that an interval of 95 % reaches up to."""
 
@@ -34,10 +31,12 @@ class ErrorTable:
     """Root-mean-square errors seen in a rehearsal.
 
     `scale[k − 1, j]` is that of queries with k literals whose answer lies between
-    LEVELS[j] and LEVELS[j + 1] of 0 or 1.
+    LEVELS[j] and LEVELS[j + 1] of 0 or 1. `lost[k − 1]` is the part of a dependence of k
+    attributes that fits typically lose; see `model.joined`.
     """
 
     scale: Floats
+    lost: Floats = field(default_factory=lambda: np.zeros(MOST_LITERALS))
 
     @classmethod
     def of(cls, workload: Workload, answers: Floats, truth: Floats) -> ErrorTable:
@@ -99,21 +98,10 @@ class ErrorTable:
                     scale[k, j] = wider * np.sqrt(max(0.0, square))
         return cls(_filled(scale))
 
-    def leaning_up(self) -> ErrorTable:
-        """Every class takes the error of answers that are two standard errors larger, if that is
-        the larger one.
-
-        An answer is in its class by its own error too: some of the small ones should be larger.
-        Where errors are small beside answers, this changes little. Answers next to 0 or 1 are most
-        often right, and are left as they are.
-        """
-        leaning = self.scale.copy()
-        middle = np.sqrt(np.maximum(LEVELS[:-1], 3e-5) * LEVELS[1:])
-        for row, known in zip(leaning, self.scale, strict=True):
-            larger = np.log(np.minimum(middle + LEANING * known, LEVELS[-1]))
-            there = np.exp(np.interp(larger, np.log(middle), np.log(known)))
-            row[1:] = np.maximum(known, there)[1:]
-        return ErrorTable(leaning)
+    @classmethod
+    def larger(cls, tables: Sequence[ErrorTable]) -> ErrorTable:
+        """Per class the largest of several."""
+        return cls(np.max([one.scale for one in tables], axis=0))
 
     def of_answers(self, workload: Workload, answers: Floats) -> Floats:
         """A standard error for each answer, interpolated between the classes."""

@@ -20,15 +20,25 @@ Floats = npt.NDArray[np.float64]
 PER_ATTRIBUTE = 20.0
 """The strongest shrinkage, per attribute of the model: wider models have more to overfit."""
 
+FAINT = 1.2
+"""The same where every single pair drowns in noise. Departures say nothing there, and stronger
+shrinkage would end at independence, which the fit could not tell from what it found: its stated
+errors would be far too small."""
+
 HALVED = 5.0
 """An attribute whose tables depart from independence by so many standard deviations is shrunk by
 half of the strongest."""
 
 
 def strengths(
-    stack: Stack, measurements: Sequence[Measurement], shares: Floats, total: float
+    stack: Stack,
+    measurements: Sequence[Measurement],
+    shares: Floats,
+    total: float,
+    *,
+    faint: bool = False,
 ) -> Floats:
-    """κ_a = max(1, κ₀/(1 + z_a/5)) per attribute of the stack, κ₀ = 20 per attribute.
+    """κ_a = max(1, κ₀/(1 + z_a/5)) per attribute of the stack, κ₀ = 20 or 1.2 per attribute.
 
     z_a is the largest departure from independence of the tables that name the attribute.
 
@@ -37,6 +47,7 @@ def strengths(
         measurements: what was measured; one-way tables say nothing about dependence.
         shares: the estimated share of every row of the stack.
         total: the number of records.
+        faint: whether every single pair drowns in noise.
     """
     largest = np.zeros(len(stack.attributes))
     for one in measurements:
@@ -45,7 +56,7 @@ def strengths(
         departure = departures(stack, one, shares, total)
         for where in stack.positions(one.marginals.attributes).T:
             np.maximum.at(largest, where, departure)
-    strongest = PER_ATTRIBUTE * len(stack.attributes)
+    strongest = (FAINT if faint else PER_ATTRIBUTE) * len(stack.attributes)
     return np.maximum(1.0, strongest / (1.0 + largest / HALVED))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.domain.free import Free
+from dualquery.domain.free import Filling, Free
 from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
 from dualquery.model.terms import Singles, Slopes, Term
@@ -97,14 +97,26 @@ class Ascent:
         softmax(parameters.logits, self.stack.start, self._tables)
         return self._tables
 
-    def gradient(self, parameters: Parameters, tables: Singles, slopes: Slopes) -> Singles:
-        """The gradient by the parameters, prior included, from the slopes at their tables."""
+    def gradient(
+        self,
+        parameters: Parameters,
+        tables: Singles,
+        slopes: Slopes,
+        weights: npt.NDArray[np.float64],
+    ) -> Singles:
+        """The gradient by the parameters, prior included, from the slopes at their tables.
+
+        Args:
+            parameters: where the ascent stands.
+            tables: the probabilities there.
+            slopes: of all terms there.
+            weights: of the components there.
+        """
         from dualquery.model._kernels import shrink, softmax_slopes
 
         gradient = np.empty_like(parameters.flat)
         by_logits = gradient[: -parameters.components].reshape(tables.shape)
         softmax_slopes(tables, self.stack.start, slopes.by_table, by_logits)
-        weights = parameters.weights
         if self._strength is not None:
             shrink(parameters.logits, weights.astype(np.float32), self._strength, by_logits)
         by_weight = slopes.by_weight
@@ -115,38 +127,44 @@ class Ascent:
         self, parameters: Parameters, terms: Sequence[Term], rate: float
     ) -> tuple[Parameters, float]:
         """One step uphill; returns the value of all terms before it."""
-        from dualquery.model._kernels import adam
-
-        tables = self.tables(parameters)
-        slopes = _summed(terms, tables, parameters.weights.astype(np.float32))
-        gradient = self.gradient(parameters, tables, slopes)
-        steps = parameters.steps + 1
-        moved = replace(
-            parameters,
-            flat=parameters.flat.copy(),
-            mean=parameters.mean.copy(),
-            square=parameters.square.copy(),
-            steps=steps,
-        )
-        adam(
-            moved.flat, gradient, moved.mean, moved.square, np.float32(rate),
-            np.float32(DECAY_MEAN), np.float32(self.decay_square),
-            np.float32(1.0 / (1.0 - DECAY_MEAN**steps)),
-            np.float32(1.0 / (1.0 - self.decay_square**steps)),
-        )  # fmt: skip
-        return moved, slopes.value
+        moved, values = self.climb(parameters, terms, [rate])
+        return moved, values[0]
 
     def climb(
         self, parameters: Parameters, terms: Sequence[Term], rates: Sequence[float]
     ) -> tuple[Parameters, list[float]]:
         """One step at each rate; returns the value before each of them."""
-        values = []
-        for rate in rates:
-            parameters, value = self.step(parameters, terms, rate)
-            values.append(value)
-        return parameters, values
+        begun = parameters.steps
+        # One copy for the whole climb: with a small model, copies would take as long as steps.
+        moved = Parameters(
+            parameters.flat.copy(),
+            parameters.mean.copy(),
+            parameters.square.copy(),
+            begun + len(rates),
+            parameters.components,
+        )
+        values = [
+            self._move(moved, terms, rate, begun + done) for done, rate in enumerate(rates, start=1)
+        ]
+        return moved, values
 
-    def mixture(self, parameters: Parameters, free: Free = Free.DEFAULT) -> Mixture:
+    def _move(self, here: Parameters, terms: Sequence[Term], rate: float, steps: int) -> float:
+        """One step in place, the given one since the start; returns the value before it."""
+        from dualquery.model._kernels import adam
+
+        weights = here.weights
+        tables = self.tables(here)
+        slopes = _summed(terms, tables, weights.astype(np.float32))
+        gradient = self.gradient(here, tables, slopes, weights)
+        adam(
+            here.flat, gradient, here.mean, here.square, np.float32(rate),
+            np.float32(DECAY_MEAN), np.float32(self.decay_square),
+            np.float32(1.0 / (1.0 - DECAY_MEAN**steps)),
+            np.float32(1.0 / (1.0 - self.decay_square**steps)),
+        )  # fmt: skip
+        return slopes.value
+
+    def mixture(self, parameters: Parameters, free: Filling = Free.DEFAULT) -> Mixture:
         """The model as it is published; `free` says what attributes take that are not modelled."""
         schema = self.stack.schema
         logits = parameters.logits.astype(np.float64)

@@ -110,7 +110,7 @@ def find(
     last: int,
     positions: NDArray[np.int64],
 ) -> None:
-    """Find the actions of candidates `first` to `last` − 1, with one scan of a block per bucket.
+    """Find the actions of candidates `first` to `last` − 1, with one scan per block.
 
     Args:
         exponents: as they were when `tally` counted.
@@ -121,23 +121,32 @@ def find(
         last: the candidate after the last one.
         positions: where the positions of these candidates are written.
     """
+    # Per bucket, the next candidate of this block (−1: none is left), and the actions seen so far.
+    waiting = np.full(BUCKETS, -1, dtype=np.int64)
+    seen = np.zeros(BUCKETS, dtype=np.int64)
     candidate = first
     while candidate < last:
-        row, bucket, seen = rows[candidate], buckets[candidate], 0
+        row, end = rows[candidate], candidate
+        while end < last and rows[end] == row:
+            if waiting[buckets[end]] < 0:
+                waiting[buckets[end]] = end
+                seen[buckets[end]] = 0
+            end += 1
+        left = end - candidate
         for query in range(row * BLOCK, min((row + 1) * BLOCK, exponents.scores.size)):
             for negated in range(2):
-                if _bucket(exponents, query, negated) != bucket:
+                bucket = _bucket(exponents, query, negated)
+                place = waiting[bucket]
+                if place < 0:
                     continue
-                while (
-                    candidate < last
-                    and rows[candidate] == row
-                    and buckets[candidate] == bucket
-                    and ranks[candidate] == seen
-                ):
-                    positions[candidate] = 2 * query + negated
-                    candidate += 1
-                seen += 1
-            if candidate == last or rows[candidate] != row or buckets[candidate] != bucket:
+                while place < end and buckets[place] == bucket and ranks[place] == seen[bucket]:
+                    positions[place] = 2 * query + negated
+                    place += 1
+                    left -= 1
+                seen[bucket] += 1
+                waiting[bucket] = place if place < end and buckets[place] == bucket else -1
+            if left == 0:
                 break
-        else:
+        if left > 0:
             raise ValueError("the exponents changed between counting and finding")
+        candidate = end

@@ -1,8 +1,10 @@
 """Private discovery: the values of an open domain that enough units hold.
 
 Every value that occurs is counted, noise is added, and the values above a threshold are published.
-A value that one unit alone holds would give that unit away. The *slack* δ' is the largest chance
-of that; it adds to δ. Proof: ``docs/proofs/discovery.md``.
+The noise is always below the threshold, so a value that nobody holds could never be published, and
+leaving it out of the counting changes nothing. That has a price: with a small chance, the *slack*
+δ', a noisy count is so high that only one of two neighbours can have it. It adds to δ.
+Proof: ``docs/proofs/discovery.md``.
 """
 
 from __future__ import annotations
@@ -15,23 +17,19 @@ from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants.protocol import GUARD
 from dualquery.privacy.noise import rounded_gaussian
 from dualquery.privacy.sources import RandomSource
-from dualquery.privacy.unit import Unit, Weigh
+from dualquery.privacy.unit import Unit
 
-
-def smallest_share(unit: Unit) -> int:
-    """The fewest parts that a unit can give to a value that it holds."""
-    persons = unit.persons
-    if persons is None or persons.weigh is Weigh.RECORD:
-        return 1
-    return max(1, persons.parts // persons.most)
+_ROUNDING = 1e-14
+"""How far a computed tail of the normal distribution may be from its value, relatively."""
 
 
 def slack_of(threshold: int, sigma: float, unit: Unit) -> float:
-    """δ': the largest chance that a value is published that one unit alone holds, rounded up.
+    """δ': what noise costs that is always below τ, rounded up.
 
-    Theorem. A value of k parts is published with chance f(k) = Φ(−(τ − ½ − k)/σ). A unit of g parts
-    spreads them over values of p parts or more each. If g < τ, the sum of f over its values is at
-    most max(g/p·f(p), f(g)), and some unit reaches that if p divides g.
+    Theorem. Let Z be round(σ·N), given that it is below τ, and let one unit have g parts. With at
+    most the chance P(Z ≥ τ − g) a noisy count is higher than it can be without the unit. Otherwise
+    the counts cost no more than with noise that is not cut. A value that one unit alone holds is
+    published with at most that chance, too.
     Proof: ``docs/proofs/discovery.md``.
 
     Args:
@@ -41,14 +39,11 @@ def slack_of(threshold: int, sigma: float, unit: Unit) -> float:
     """
     from scipy.special import ndtr
 
-    sigma, most, least = positive("sigma", sigma), unit.influence, smallest_share(unit)
+    sigma, most = positive("sigma", sigma), unit.influence
     if most >= threshold:
         return 1.0  # the unit alone may be above the threshold
-
-    def chance(parts: int) -> float:
-        return float(ndtr(-(threshold - 0.5 - parts) / sigma))
-
-    return min(1.0, max(most / least * chance(least), chance(most)) * (1.0 + GUARD))
+    far, near = (float(ndtr(-(threshold - 0.5 - parts) / sigma)) for parts in (0, most))
+    return min(1.0, (near - far + _ROUNDING * near) / (1.0 - far) * (1.0 + GUARD))
 
 
 def threshold_for(slack: float, sigma: float, unit: Unit) -> int:
@@ -79,6 +74,16 @@ def discover(
     """
     if counts.size and counts.min() <= 0:
         raise ParameterError("a value without any record cannot be discovered")
-    noisy = counts + rounded_gaussian(sigma, len(counts), source)
-    found: NDArray[np.bool_] = noisy >= whole("threshold", threshold)
+    threshold = whole("threshold", threshold)
+    found: NDArray[np.bool_] = (
+        counts + cut_noise(sigma, threshold, len(counts), source) >= threshold
+    )
     return found
+
+
+def cut_noise(sigma: float, threshold: int, size: int, source: RandomSource) -> NDArray[np.int64]:
+    """`size` independent values of round(σ·N), given that each is below τ, exactly."""
+    noise = rounded_gaussian(sigma, size, source)
+    while (again := np.flatnonzero(noise >= threshold)).size:
+        noise[again] = rounded_gaussian(sigma, again.size, source)
+    return noise

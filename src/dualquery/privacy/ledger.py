@@ -312,19 +312,20 @@ class Ledger:
         charge = Charge.of(events, slack)
         if not release:
             raise refusal("release", release, "an id that is not empty")
+        called = note or release  # people know a release by its note, not by its id
         if not private:
-            raise LedgerError(f"release {release} is seeded: NOT PRIVATE, no ledger can count it")
+            raise LedgerError(f"release {called} is seeded: NOT PRIVATE, no ledger can count it")
         with self._open(write=True) as connection:
             account = _read(connection, self.path)
             if neighbours != account.neighbours:
                 raise LedgerError(
-                    f"release {release} is for {neighbours} neighbours, ledger {self.path} counts "
+                    f"release {called} is for {neighbours} neighbours, ledger {self.path} counts "
                     f"{account.neighbours}"
                 )
             if unit != account.unit:
                 protects = f"persons of column {unit!r}" if unit else "single records"
                 raise LedgerError(
-                    f"release {release} protects {protects}, ledger {self.path} counts "
+                    f"release {called} protects {protects}, ledger {self.path} counts "
                     f"{account.protects}"
                 )
             for entry in account.entries:
@@ -480,25 +481,25 @@ def _check_resumed(
     entry: Entry, charge: Charge, seen: tuple[int, str], drawn: Sequence[str]
 ) -> None:
     rounds, digest = seen
+    called = entry.note or entry.release
     if entry.state == "spent" and not (rounds and len(drawn) == rounds):
         raise LedgerError(
-            f"release {entry.release} was published at {entry.spent_at}; a new release needs a "
-            "new id"
+            f"release {called} was published at {entry.spent_at}; a new release needs a new id"
         )
     if charge != entry.charge:
         raise LedgerError(
-            f"release {entry.release} was reserved at μ²={entry.charge.mu_squared:.6g}, pure "
+            f"release {called} was reserved at μ²={entry.charge.mu_squared:.6g}, pure "
             f"ε={entry.charge.pure:.6g}, and cannot resume at μ²={charge.mu_squared:.6g}, pure "
             f"ε={charge.pure:.6g}"
         )
     if len(drawn) < rounds:
         raise LedgerError(
-            f"release {entry.release} cannot resume from {len(drawn)} rounds: the ledger saw "
+            f"release {called} cannot resume from {len(drawn)} rounds: the ledger saw "
             f"{rounds} drawn, and a round is drawn once; this is an older copy of the run"
         )
     if rounds and drawn[rounds - 1] != digest:
         raise LedgerError(
-            f"release {entry.release} cannot resume: its {rounds} rounds are not the ones the "
+            f"release {called} cannot resume: its {rounds} rounds are not the ones the "
             "ledger saw drawn; a copy of this run went on elsewhere"
         )
 

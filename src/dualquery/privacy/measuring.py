@@ -37,7 +37,8 @@ class Measurement:
         counts: the noisy counts of all cells, laid end to end.
         expected: the share of each cell by a public start; not a number where it does not say.
             None without a start.
-        parts: per cell, how many noisy counts it is the sum of; None if it is one count.
+        parts: per cell, its variance in units of one noisy count's: how many counts it is the sum
+            of, if it is a sum. None if it is one count.
     """
 
     marginals: Marginals
@@ -45,7 +46,7 @@ class Measurement:
     scale: float
     counts: Int64
     expected: npt.NDArray[np.float64] | None = None
-    parts: Int64 | None = None
+    parts: npt.NDArray[np.integer | np.floating] | None = None
 
     @property
     def variance(self) -> float:

@@ -1,4 +1,4 @@
-"""What a private schema may spend, cut up: noise and threshold for values, temperature for edges.
+"""What a private schema may spend, cut up: noise and threshold for values, noise for edges.
 
 Nothing here reads data. The plan is a function of the budget, the unit and the declared columns.
 """
@@ -8,22 +8,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dualquery.base.checks import positive, probability, whole
 from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu, mu_of
+from dualquery.privacy.contrasts import Contrasts, contrasts_for
 from dualquery.privacy.discovery import slack_of, threshold_for
-from dualquery.privacy.events import Events, Noise
+from dualquery.privacy.events import Events, MeasurementEvent, Noise
 from dualquery.privacy.measuring import batch_event
-from dualquery.privacy.quantiles import DRAWS, level_range, levels_of, temperature_for
+from dualquery.privacy.quantiles import round_shares
 from dualquery.privacy.scales import sigma_for
 from dualquery.privacy.unit import Unit
 
-SHARE_OF_VALUES = 0.5
-"""Of μ², where there are both open columns and columns to cut."""
+WEIGHT_OF_VALUES = 9.0
+"""An open column gets as much of μ² as so many columns to cut."""
 
-SHARE_OF_SLACK = 0.5
+SHARE_OF_SLACK = 0.3
 """Of δ, where there are open columns."""
 
 _KEPT_BACK = 1.0 - 1e-9
@@ -31,7 +30,7 @@ _KEPT_BACK = 1.0 - 1e-9
 
 @dataclass(frozen=True)
 class SchemaPlan:
-    """Everything that a private schema will release, before it is drawn.
+    """Everything that a private schema will release, before it is measured.
 
     Attributes:
         unit: whose influence is bounded.
@@ -39,7 +38,7 @@ class SchemaPlan:
         bins: of a column of numbers.
         cut: how many columns get private edges.
         discovered: how many columns get private values.
-        temperature: of the draws of edges, per part; 0 if there are none.
+        sigmas: of the noise on contrasts of parts, one per round; none if no column is cut.
         sigma: of the noise on counts of values; 0 if there are none.
         threshold: above which a value is published, in parts.
     """
@@ -49,22 +48,26 @@ class SchemaPlan:
     bins: int
     cut: int
     discovered: int
-    temperature: float
+    sigmas: tuple[float, ...]
     sigma: float
     threshold: int
 
     @property
+    def contrasts(self) -> Contrasts:
+        """What is measured of a column to cut."""
+        return contrasts_for(self.bins, self.unit.neighbours)
+
+    @property
     def events(self) -> Events:
-        """What is drawn and measured: draws per level and column, then all counts together."""
-        levels = range(levels_of(self.bins))
-        ranges = [
-            level_range(self.temperature, l, self.unit) for _ in range(self.cut) for l in levels
-        ]
-        drawn = Events(np.full(len(ranges), DRAWS), np.array(ranges))
-        if not self.discovered:
-            return drawn
-        counted = batch_event(Noise.GAUSSIAN, self.sigma, self.discovered, self.unit)
-        return drawn.then(Events.of_measurements(counted))
+        """What is measured: contrasts of all columns, round by round, then all counts together."""
+        found: list[MeasurementEvent] = []
+        if self.cut:
+            l2 = self.contrasts.distance(self.unit, self.cut)
+            l1 = self.contrasts.distance_l1(self.unit, self.cut)
+            found += [MeasurementEvent(Noise.GAUSSIAN, sigma, l1, l2) for sigma in self.sigmas]
+        if self.discovered:
+            found.append(batch_event(Noise.GAUSSIAN, self.sigma, self.discovered, self.unit))
+        return Events.of_measurements(*found)
 
     @property
     def slack(self) -> float:
@@ -78,7 +81,9 @@ class SchemaPlan:
     @property
     def typical_error(self) -> float:
         """About how many parts an edge lies away from its quantile."""
-        return 1.0 / (self.temperature * math.sqrt(DRAWS))
+        precision = math.fsum(1.0 / sigma**2 for sigma in self.sigmas)
+        per_sigma = self.contrasts.deviations(self.unit).max() / self.contrasts.distance(self.unit)
+        return float(per_sigma / math.sqrt(precision))
 
     @property
     def epsilon(self) -> float:
@@ -97,10 +102,11 @@ def plan_schema(
         unit: whose influence is bounded.
         cut: how many columns get private edges.
         discovered: how many columns get private values.
-        bins: of a column of numbers, a power of two.
+        bins: of a column of numbers.
     """
     epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
-    levels, cut = levels_of(bins), whole("cut", cut, 0)
+    cut = whole("cut", cut, 0)
+    contrasts = contrasts_for(bins, unit.neighbours)
     discovered = whole("discovered", discovered, 0)
     if not cut + discovered:
         raise ParameterError(
@@ -109,16 +115,16 @@ def plan_schema(
         )
     slack = SHARE_OF_SLACK * delta if discovered else 0.0
     mu = mu_of(epsilon, delta - slack) * _KEPT_BACK
-    share = SHARE_OF_VALUES if cut and discovered else float(discovered > 0)
-    temperature, sigma, threshold = 0.0, 0.0, 0
+    wanted = WEIGHT_OF_VALUES * discovered
+    share = wanted / (wanted + cut)
+    sigmas, sigma, threshold = [], 0.0, 0
     if cut:
-        # s draws of range r are μ-GDP for μ² = (s + 1)·r²/4.
-        range_ = 2.0 * mu * math.sqrt((1.0 - share) / (cut * levels * (DRAWS + 1)))
-        temperature = temperature_for(range_, levels, unit)
+        l2 = contrasts.distance(unit, cut)
+        sigmas = [sigma_for(mu, l2, (1.0 - share) * part) for part in round_shares()]
     if discovered:
         sigma = sigma_for(mu, math.sqrt(discovered) * unit.table_l2, share)
         threshold = threshold_for(slack / discovered, sigma, unit)
-    plan = SchemaPlan(unit, delta, bins, cut, discovered, temperature, sigma, threshold)
+    plan = SchemaPlan(unit, delta, bins, cut, discovered, tuple(sigmas), sigma, threshold)
     if plan.slack > slack or plan.epsilon > epsilon:
         raise ParameterError(f"epsilon = {epsilon:g} is too small for this schema")
     return plan

@@ -160,6 +160,9 @@ class PrivacyStatement:
         """Empty for a private run. For a seeded run, the words that all its outputs must carry."""
         return "" if self.private else NOT_PRIVATE
 
+    def __str__(self) -> str:
+        return self.text()
+
     def _repr_html_(self) -> str:
         """The statement as notebooks show it, a line per sentence."""
         title = f"{self.stamp} " if self.stamp else ""

@@ -111,29 +111,18 @@ class Answering(Askable):
     def _measured_within(self, name: str) -> Within | None:
         """Shares of sub-bins from their noisy counts, if they were measured."""
         from dualquery.domain.sub_bins import SubBins
+        from dualquery.model.again import own_tables
         from dualquery.model.grouping import estimated_total
         from dualquery.release.within import Within
 
         schema, position = self.schema, self.schema.position(name)
-        if schema.fine is schema:
+        tables = own_tables(position, schema, self.transcript.measurements)
+        if not tables:
             return None
-        for one in self.transcript.measurements:
-            marginals = one.marginals
-            if marginals.arity > 1 or not np.array_equal(
-                marginals.groups.code_start, schema.fine.code_start
-            ):
-                continue
-            chosen = np.flatnonzero(marginals.attributes[:, 0] == position)
-            if len(chosen):
-                first = int(marginals.start[chosen[0]])
-                found = SubBins.of(schema.attributes[position])
-                return Within.measured_as(
-                    found,
-                    one.counts[first : first + len(found)].astype(np.float64),
-                    float(np.sqrt(one.variance)),
-                    estimated_total(one),
-                )
-        return None
+        first, *again = tables
+        parts = SubBins.of(schema.attributes[position])
+        total = estimated_total(self.transcript.measurements[0])
+        return Within.measured_as(parts, first.counts[: len(parts)], first.noise, total, again)
 
 
 @dataclass(frozen=True, eq=False)

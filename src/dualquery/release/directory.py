@@ -189,13 +189,14 @@ def _write_files(release: Published, folder: Path) -> None:
     )
     write_arrays(folder / "transcript.npz", {**release.transcript.to_arrays(), **stamp})
     if release.model is not None:
-        scale = np.empty((0, 0)) if release.errors is None else release.errors.scale
+        errors = release.errors
         write_arrays(
             folder / "model.npz",
             {
                 "weights": release.model.weights,
                 "tables": release.model.tables,
-                "error_scale": scale,
+                "error_scale": np.empty((0, 0)) if errors is None else errors.scale,
+                **({} if errors is None else {"lost_parts": errors.lost}),
                 **stamp,
             },
         )
@@ -272,7 +273,7 @@ def _assemble(folder: Path, content: Document) -> Published:
     try:
         transcript = read_transcript(folder, content, schema)
         parameters = RunParameters.from_dict(content["parameters"])
-        check_plan(parameters.tables, transcript)
+        check_plan(parameters, transcript, schema)
         check_parameters(privacy, content["privacy"]["stamp"], parameters, transcript)
         check_statement(privacy, transcript)
         about = About.of(content.get("about"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from dualquery.base.checks import as_float, choice, whole
+from dualquery.base.checks import as_float, choice, probability, whole
 from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Document, Json
 from dualquery.domain.free import Free
@@ -38,6 +38,8 @@ class RunParameters:
         seed: of a run that can be repeated, and is therefore NOT PRIVATE.
         start: the public source that says what tables may look like; None without one.
         known: publicly known shares that the model obeys.
+        free_share: the share of the budget that the tables of free attributes took; None if
+            none were measured for them.
     """
 
     player: Player
@@ -53,6 +55,7 @@ class RunParameters:
     seed: int | None = None
     start: str | None = None
     known: tuple[Total, ...] = ()
+    free_share: float | None = None
 
     @property
     def table_size(self) -> int:
@@ -90,6 +93,7 @@ class RunParameters:
             "queries": self.queries,
             "oracle": self.oracle,
             "free": str(self.free),
+            **({} if self.free_share is None else {"free_share": self.free_share}),
             "training": asdict(self.training),
             "tables": None if self.tables is None else self.tables.to_dict(),
             "seed": self.seed,
@@ -133,7 +137,12 @@ class RunParameters:
                 Total(str(t["text"]), int(t["attribute"]), tuple(t["codes"]), float(t["share"]))
                 for t in content.get("known", ())
             ),
+            _share(content.get("free_share")),  # only where free attributes were measured
         )
+
+
+def _share(content: float | None) -> float | None:
+    return None if content is None else probability("free_share", content)
 
 
 def _persons(content: Document | None) -> Persons | None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.checks import refusal, whole
-from dualquery.base.errors import QueryError
+from dualquery.base.errors import ParameterError, QueryError
 from dualquery.base.html import html_table
 from dualquery.base.stored import Json
 from dualquery.domain.about import NOTHING, About
@@ -137,7 +137,9 @@ class Published(Answering):
         """
         asked = self.workload if workload is None else workload
         if not isinstance(asked, Workload):
-            raise refusal("workload", f"a {type(asked).__name__}", "a Workload; see read_workload")
+            raise ParameterError(
+                f"workload is a {type(asked).__name__}; expected a Workload; see read_workload"
+            )
         if Unknown.parse(unknown) is Unknown.REFUSE and workload is not None:
             self.refuse_unknown(_attributes(workload))
         if self.model is not None:

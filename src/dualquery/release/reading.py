@@ -149,4 +149,8 @@ def read_model(
         return None, None
     stored = read_arrays(folder / "model.npz")
     errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
+    if errors is not None and "lost_parts" in stored:  # earlier releases do not know them
+        if stored["lost_parts"].shape != errors.lost.shape:
+            raise ReleaseError(f"{folder}: expected {len(errors.lost)} numbers in lost_parts")
+        errors = ErrorTable(errors.scale, stored["lost_parts"])
     return Mixture(schema, stored["weights"], stored["tables"]), errors

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from dualquery.base.checks import whole
 from dualquery.base.errors import ReleaseError
+from dualquery.domain.free import Filling, Free
 from dualquery.game.fitting import fit_transcript
+from dualquery.game.free_tables import shares_of
 from dualquery.game.rehearsal import rehearse, rehearse_tables
 from dualquery.game.tables_steps import TablesPlan
 from dualquery.game.wide_player import player_of
@@ -56,7 +58,7 @@ def refitted(
         release.transcript,
         played,
         wanted,
-        release.parameters.free,
+        _filling(release),
         lambda done, total: progress("fitting the model", done, total),
     )
     model = obeying(without_forbidden(model), release.parameters.known)
@@ -71,6 +73,12 @@ def refitted(
         lambda done, total: progress("rehearsing for standard errors", done, total),
     )
     return release.with_model(model, table)
+
+
+def _filling(release: Release) -> Filling:
+    """What attributes take that no query mentions."""
+    free, measured = release.parameters.free, release.transcript.measurements
+    return shares_of(release.schema, measured[0]) if free is Free.MEASURED else free
 
 
 def _refitted_to_tables(

@@ -21,10 +21,9 @@ from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Round, Transcript
-from dualquery.workloads.marginals import Groups
+from dualquery.workloads.marginals import Groups, Marginals
 
 if TYPE_CHECKING:  # whoever only asks for figures does not wait for these
-    from dualquery.game.tables_steps import TablesPlan
     from dualquery.privacy.statement import PrivacyStatement
     from dualquery.release.parameters import RunParameters
 
@@ -128,6 +127,7 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
     The price of a table rests on its cells being disjoint. So its groups must be a partition.
     """
     attributes = len(schema)
+    first = next(iter(transcript), None)
     for number, one in enumerate(transcript):
         if one.measurement is None:
             continue
@@ -135,25 +135,35 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
         fits = (
             all(a.dtype.kind in "iu" for a in (measured, groups.of_code, groups.sizes))
             and one.measurement.counts.dtype.kind in "iu"
-            and (np.array_equal(groups.code_start, schema.code_start) or _fine(one, schema))
+            and (np.array_equal(groups.code_start, schema.code_start) or _fine(one, first, schema))
             and groups.of_code.shape == (int(groups.code_start[-1]),)
             and groups.sizes.shape == (attributes,)
             and measured.size > 0
             and bool(np.all((measured >= 0) & (measured < attributes)))
             and _partitions(groups)
-            and not len(one.draws)
+            and (not len(one.draws) or (number == 0 and one.temperature == 0.0))
         )
         if not fits:
             raise ReleaseError(f"the tables of round {number + 1} are no marginals of its schema")
 
 
-def _fine(one: Round, schema: Schema) -> bool:
-    """Whether these are one-way tables of the schema's sub-bins, every one for itself."""
-    if one.measurement is None or one.measurement.marginals.arity > 1:
+def _fine(one: Round, first: Round | None, schema: Schema) -> bool:
+    """Whether these are one-way tables of the schema's sub-bins.
+
+    In the tables of the first round every sub-bin stands for itself. Later ones put some together,
+    and are about columns that the first round was about.
+    """
+    if one.measurement is None or first is None or first.measurement is None:
         return False
-    groups, expected = one.measurement.marginals.groups, Groups.single(schema.fine)
-    return np.array_equal(groups.code_start, expected.code_start) and np.array_equal(
-        groups.of_code, expected.of_code
+    every, begun = Groups.single(schema.fine), first.measurement.marginals
+    if one.measurement.marginals.arity > 1 or begun.arity > 1:
+        return False
+    groups = one.measurement.marginals.groups
+    return (
+        np.array_equal(groups.code_start, every.code_start)
+        and np.array_equal(begun.groups.code_start, every.code_start)
+        and np.array_equal(begun.groups.of_code, every.of_code)
+        and bool(np.isin(one.measurement.marginals.attributes, begun.attributes).all())
     )
 
 
@@ -168,17 +178,44 @@ def _partitions(groups: Groups) -> bool:
     return bool(np.all(np.bincount(every, minlength=int(groups.start[-1])) > 0))
 
 
-def check_plan(plan: TablesPlan | None, transcript: Transcript) -> None:
+def check_plan(parameters: RunParameters, transcript: Transcript, schema: Schema) -> None:
     """Refuse a plan of tables that is not the one by which the transcript was made."""
+    from dualquery.domain.free import Free
+
+    plan, measured = parameters.tables, [one.measurement is not None for one in transcript]
+    if (parameters.free is Free.MEASURED) != (parameters.free_share is not None):
+        raise ReleaseError("its parameters do not say what the tables of free attributes cost")
     if plan is None:
-        if transcript.measurements:
+        first = parameters.free is Free.MEASURED
+        if not first and any(measured):
             raise ReleaseError("it holds measured tables, but its parameters no plan of them")
+        if first and (
+            not measured[0]
+            or any(measured[1:])
+            or transcript.records is None
+            or not _single_codes(transcript.measurements[0].marginals, schema)
+        ):
+            raise ReleaseError("it does not hold the tables that its free attributes follow")
         return
+    if parameters.free is Free.MEASURED:
+        raise ReleaseError("its free attributes follow tables, but a model played")
     from dualquery.game.tables_steps import Kind
 
     drawn = [step.kind is Kind.DRAWS for step in plan.steps]
-    if drawn != [one.measurement is None for one in transcript]:
+    if drawn != [not one for one in measured] or any(
+        len(one.draws) for one in transcript if one.measurement is not None
+    ):
         raise ReleaseError("its rounds are not those of the plan in its parameters")
+
+
+def _single_codes(marginals: Marginals, schema: Schema) -> bool:
+    """Whether these are one-way tables of the schema's codes, every one for itself."""
+    groups, expected = marginals.groups, Groups.single(schema)
+    return (
+        marginals.arity == 1
+        and np.array_equal(groups.code_start, expected.code_start)
+        and np.array_equal(groups.of_code, expected.of_code)
+    )
 
 
 def check_records(path: Path, rows: int, schema: Schema) -> None:

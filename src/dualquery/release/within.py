@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.sub_bins import SubBins
 from dualquery.model.inside import Surety, spread_inside
+from dualquery.model.smoothing import Cells
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,7 +47,14 @@ class Within:
         return cls(found, found.plain)
 
     @classmethod
-    def measured_as(cls, sub_bins: SubBins, counts: Floats, noise: float, total: float) -> Within:
+    def measured_as(
+        cls,
+        sub_bins: SubBins,
+        counts: Floats,
+        noise: float,
+        total: float,
+        again: Sequence[Cells] = (),
+    ) -> Within:
         """What noisy counts of the sub-bins say.
 
         Args:
@@ -53,8 +62,9 @@ class Within:
             counts: one per sub-bin.
             noise: the standard deviation of their noise.
             total: the number of records.
+            again: further tables of the column.
         """
-        found = spread_inside(counts, noise, total, sub_bins)
+        found = spread_inside(counts, noise, total, sub_bins, again)
         return cls(sub_bins, found.shares, True, found.surety, found.tilt)
 
     @property

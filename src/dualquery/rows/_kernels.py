@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -24,13 +25,47 @@ popcount: Any = intrinsic(_popcount)
 """The number of ones of a 64-bit word."""
 
 
+def _equal_rows(typing_context: Any, codes: Any, first: Any, code: Any) -> Any:
+    """A comparison of 64 lanes, whose outcome is a word already."""
+
+    def code_of(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, number = signature.args[0], signature.args[0].dtype
+        lanes = ir.VectorType(ir.IntType(number.bitwidth), 64)
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        place = builder.gep(data, [arguments[1]])
+        loaded = builder.load(builder.bitcast(place, lanes.as_pointer()))
+        loaded.align = number.bitwidth // 8
+        wanted = context.cast(builder, arguments[2], signature.args[2], number)
+        none = ir.Constant(lanes, ir.Undefined)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), 64), None)
+        first_lane = builder.insert_element(none, wanted, ir.Constant(ir.IntType(32), 0))
+        same = builder.shuffle_vector(first_lane, none, zeros)
+        return builder.bitcast(builder.icmp_unsigned("==", loaded, same), ir.IntType(64))
+
+    return types.uint64(codes, types.intp, types.intp), code_of
+
+
+equal_rows: Any = intrinsic(_equal_rows)
+"""Which of 64 contiguous codes, from a place on, are a certain one: bit i is for row i of them."""
+
+FEW = 60
+"""Up to so many codes, comparing all rows with each code is faster than one bit after another."""
+
+
 @njit(nogil=True, cache=True)
 def pack_codes(codes, start, literals, bits, first_word):  # type: ignore[no-untyped-def]
     """Turn on, for a row with code c, the bits of `literals[start[c]:start[c + 1]]`.
 
-    The first row is the first bit of word `first_word`.
+    The first row is the first bit of word `first_word`. The codes are contiguous.
     """
-    for row in range(len(codes)):
+    whole = len(codes) // 64 if len(start) <= FEW + 1 else 0
+    for word in range(whole):
+        for code in range(len(start) - 1):
+            if start[code] < start[code + 1]:
+                found = equal_rows(codes, 64 * word, code)
+                for place in range(start[code], start[code + 1]):
+                    bits[literals[place], first_word + word] |= found
+    for row in range(64 * whole, len(codes)):
         code = codes[row]
         bit = np.uint64(1) << np.uint64(row & 63)
         for place in range(start[code], start[code + 1]):

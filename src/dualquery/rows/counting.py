@@ -71,7 +71,10 @@ def pack_layers(
 ) -> list[tuple[int, PackedRows]]:
     """The packed rows of every layer, with the parts that each of its rows counts."""
     strata = table.strata
-    packers = [Packer(workload.schema, workload.literals) for _ in strata.layers]
+    packers = [
+        Packer(workload.schema, workload.literals, int(strata.sizes[layer.holds].sum()))
+        for layer in strata.layers
+    ]
     attributes = [int(a) for a in np.unique(workload.literals.attribute)]
     for number, block in table.by_layer(workload.schema, attributes, out_of_domain):
         packers[number].add(block)

@@ -361,9 +361,11 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
         made = Attribute.categorical(
             name, texts, missing=missing, ordered=profile.ordered, type=kind, group=group
         )
+        alike = _alike(texts)
         if len(texts) <= MOST_VALUES:
-            return made, ""
+            return made, alike
         note = f"{len(texts):,} values were seen; add those that could occur"
+        note = "; ".join(filter(None, [alike, note]))
         if group is not None:
             note += "; is the beginning of a code what belongs together (group)?"
         return made, note
@@ -380,6 +382,19 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
     spelt = [spelled(kind, edge) if kind.is_temporal else edge for edge in edges]
     note = "the edges follow quantiles of the table; replace them by public ones" if crowded else ""
     return Attribute.numeric(name, spelt, missing=missing, type=kind), note
+
+
+def _alike(texts: Sequence[str]) -> str:
+    """What is said about values that mean one thing and are spelt in several ways."""
+    spellings: dict[str, list[str]] = {}
+    for text in texts:
+        spellings.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    several = [same for same in spellings.values() if len(same) > 1]
+    if not several:
+        return ""
+    shown = ", ".join(repr(text) for text in several[0])
+    more = f", and {len(several) - 1} more" if len(several) > 1 else ""
+    return f"values that differ in blanks or capitals alone ({shown}{more}) are different values"
 
 
 def _prefix(texts: Sequence[str]) -> str | None:

@@ -76,22 +76,16 @@ class LongTable:
     ) -> Iterator[Ones]:
         used = np.zeros(len(schema), dtype=bool)
         used[np.asarray(attributes, dtype=np.int64)] = True
-        known: pa.Array | None = None
+        known = _Numbers()
         for pairs in _gather(self.table.batches([self.row, self.item])):
-            ids = _whole_column(pairs, self.row)
-            if known is None:
-                known = pc.unique(ids)
-            else:
-                seen = pc.is_in(ids, value_set=known)
-                fresh = pc.unique(ids.filter(pc.invert(seen)))
-                known = pa.concat_arrays([known, fresh])
+            ids, ends = _runs(_whole_column(pairs, self.row))
+            place = np.repeat(known.of(ids), np.diff(ends, prepend=0))
             self._check_declared(len(known))
-            place = pc.index_in(ids, value_set=known).to_numpy(zero_copy_only=False)
             attribute = self._attributes(_whole_column(pairs, self.item), schema, out_of_domain)
             # The last entry of `used` stands for items that are left out.
             on = np.append(used, False)[attribute]
-            yield Ones(len(known), place[on].astype(np.int64), attribute[on].astype(np.int32))
-        total = self.declared_rows or (0 if known is None else len(known))
+            yield Ones(len(known), place[on], attribute[on].astype(np.int32))
+        total = self.declared_rows or len(known)
         if total:
             yield no_ones(total)
 
@@ -103,20 +97,25 @@ class LongTable:
                 f"{', '.join(self.table.header[:6])}"
             )
         names = [self.row] if column == self.row else [self.row, column]
-        batches = list(self.table.batches(names))
-        if not batches:
+        known, persons = _Numbers(), _Numbers()
+        owner = np.empty(0, dtype=np.int64)
+        for pairs in _gather(self.table.batches(names)):
+            ids, ends = _runs(_whole_column(pairs, self.row))
+            people, changes = _runs(_whole_column(pairs, column))
+            # Where the person changes, the row has to change too, so runs are all that is read.
+            run = np.searchsorted(changes, ends)
+            place, person = known.of(ids), persons.of(people)[run]
+            owner = np.concatenate([owner, np.full(len(known) - len(owner), -1)])
+            new = owner[place] < 0
+            owner[place[new]] = person[new]
+            if not (np.isin(changes, ends).all() and np.array_equal(owner[place], person)):
+                raise TableError(
+                    f"unit = {column!r}: a row of the long table belongs to two persons; "
+                    "expected one"
+                )
+        if not len(known):
             raise NoRowsError
-        pairs = joined(batches)
-        # Codes run in the order of first appearance, as the numbers of rows do.
-        row = _whole_column(pairs, self.row).dictionary_encode().indices.to_numpy()
-        coded = _whole_column(pairs, column).dictionary_encode()
-        person = coded.indices.to_numpy()
-        _, first = np.unique(row, return_index=True)
-        if np.any(person[first][row] != person):
-            raise TableError(
-                f"unit = {column!r}: a row of the long table belongs to two persons; expected one"
-            )
-        return coded.dictionary.take(pa.array(person[first]))
+        return pa.DictionaryArray.from_arrays(pa.array(owner, pa.int32()), persons.values)
 
     def _check_declared(self, found: int) -> None:
         if self.declared_rows is not None and found > self.declared_rows:
@@ -141,6 +140,61 @@ class LongTable:
                 f"{self.named(item)!r} in the schema"
             )
         return attribute
+
+
+class _Numbers:
+    """Numbers of values, in the order in which they first appear, over several batches.
+
+    Only the different values of a batch are looked up among those of earlier batches.
+    """
+
+    def __init__(self) -> None:
+        self._values: pa.Array | None = None
+
+    def __len__(self) -> int:
+        return 0 if self._values is None else len(self._values)
+
+    @property
+    def values(self) -> pa.Array:
+        """All values so far."""
+        return self._values
+
+    def of(self, cells: pa.Array) -> npt.NDArray[np.int64]:
+        """The number of every cell."""
+        coded = cells.dictionary_encode()
+        found: npt.NDArray[np.int64] = self._look_up(coded.dictionary)[coded.indices.to_numpy()]
+        return found
+
+    def _look_up(self, different: pa.Array) -> npt.NDArray[np.int64]:
+        """The numbers of values that are all different; those that are new follow in order."""
+        if self._values is None:
+            self._values = different
+            return np.arange(len(different), dtype=np.int64)
+        # The smaller set is hashed, because hashing takes longer than looking up.
+        place = np.full(len(different), -1, dtype=np.int64)
+        if len(different) < len(self):
+            known = pc.index_in(self._values, value_set=different).fill_null(-1).to_numpy()
+            at = np.flatnonzero(known >= 0)
+            place[known[at]] = at
+        else:
+            place[:] = pc.index_in(different, value_set=self._values).fill_null(-1).to_numpy()
+        new = place < 0
+        fresh = different.filter(pa.array(new))
+        place[new] = len(self) + np.arange(len(fresh))
+        self._values = pa.concat_arrays([self._values, fresh])
+        return place
+
+
+def _runs(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """Equal neighbours as one: their values, and where each run ends.
+
+    The pairs of a row mostly stand together, and there are far fewer runs than pairs.
+    """
+    try:
+        coded = pc.run_end_encode(cells)
+    except pa.ArrowNotImplementedError:  # of a few types; then every cell is a run
+        return cells, np.arange(1, len(cells) + 1)
+    return coded.values, coded.run_ends.to_numpy().astype(np.int64)
 
 
 def _text(item: object) -> str:

@@ -71,11 +71,18 @@ class PackedRows:
 class Packer:
     """Packs blocks as they come. A table's blocks are all rows of codes, or all ones."""
 
-    def __init__(self, schema: Schema, literals: Literals) -> None:
+    def __init__(self, schema: Schema, literals: Literals, rows: int | None = None) -> None:
+        """Begin without a row.
+
+        Args:
+            schema: of the rows.
+            literals: which bits every row gets.
+            rows: how many there will be, if that is known: then no room is left over.
+        """
         self.attributes = [int(a) for a in np.unique(literals.attribute)]
         self._literals = literals
         self._dense = _DensePacker(schema, literals)
-        self._sparse = _OnesPacker(schema, literals)
+        self._sparse = _OnesPacker(schema, literals, rows)
 
     def add(self, block: Block) -> None:
         if isinstance(block, Ones):
@@ -150,9 +157,10 @@ class _DensePacker:
 class _OnesPacker:
     """Packs the ones of 0/1 attributes, in any order, into blocks that are made as rows appear."""
 
-    def __init__(self, schema: Schema, literals: Literals) -> None:
+    def __init__(self, schema: Schema, literals: Literals, expected: int | None) -> None:
         self.rows = 0
         self.literals = literals
+        self._expected = expected
         owner = literals.owner
         self._holds = np.zeros((len(literals), 2), dtype=bool)
         binary = literals.codes < 2
@@ -217,7 +225,10 @@ class _OnesPacker:
         """Make blocks for this number of rows."""
         self.rows = max(self.rows, rows)
         while len(self._blocks) * self._size < self.rows:
-            shape = len(self.literals), self._size // 64
+            rows = self._size
+            if self._expected is not None:  # many small tables would else waste much of a block
+                rows = min(rows, max(self._expected, self.rows) - len(self._blocks) * rows)
+            shape = len(self.literals), -(-rows // 64)
             self._blocks.append(np.zeros(shape, dtype=np.uint64))
 
     def finish(self) -> tuple[list[Words], list[int]]:

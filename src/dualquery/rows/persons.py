@@ -78,17 +78,22 @@ def weigh_rows(owners: pa.Array, persons: Persons) -> Strata:
         owners = owners.combine_chunks()
     coded = owners if pa.types.is_dictionary(owners.type) else owners.dictionary_encode()
     person = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    names = coded.dictionary.to_pylist()
     order = np.argsort(person, kind="stable")
-    counts = np.bincount(person, minlength=len(names))
+    counts = np.bincount(person, minlength=len(coded.dictionary))
     first = np.cumsum(counts) - counts
     within = np.arange(len(person)) - np.repeat(first, counts)
-    picked = _mixed(np.repeat(_digests(names), counts), within.astype(np.uint64))
-    by_number = np.lexsort((picked, np.repeat(np.arange(len(names)), counts)))
-    rank = np.empty(len(person), dtype=np.int64)
-    rank[by_number] = within  # persons stay in their order, so the ranks run as `within` does
     kept = np.minimum(counts, persons.most)
-    owner = np.repeat(np.arange(len(names)), counts)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    # The order of a person's rows matters only if not all of them count, or not all the same.
+    uneven = persons.weigh is Weigh.PERSON and persons.parts % np.maximum(kept, 1) != 0
+    unequal = np.flatnonzero((counts > kept) | uneven)
+    seeds = np.zeros(len(counts), dtype=np.uint64)
+    seeds[unequal] = _digests(coded.dictionary.take(pa.array(unequal)).to_pylist())
+    ordered = np.flatnonzero(np.isin(owner, unequal))
+    picked = _mixed(seeds[owner[ordered]], within[ordered].astype(np.uint64))
+    by_number = ordered[np.lexsort((picked, owner[ordered]))]
+    rank = within.copy()
+    rank[by_number] = within[ordered]  # persons stay in their order, so ranks run as `within` does
     weight = np.where(rank < kept[owner], _weights(rank, kept[owner], persons), 0)
     of_row = np.empty(len(person), dtype=np.int64)
     of_row[order] = weight

@@ -1,7 +1,8 @@
 """A schema with a price: edges and values found in the private table, and paid for.
 
-Private side: it reads the rows. What leaves it are draws and noisy counts above a threshold, so the
-draft is safe to publish. Everything else in the draft was declared.
+Private side: it reads the rows. What leaves it are edges that follow from noisy counts, and values
+whose noisy count is above a threshold, so the draft is safe to publish. Everything else in it was
+declared.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dualquery.domain.types import Type, loose_text, number_of, text_of
 from dualquery.privacy.discovery import discover
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.quantiles import draw_quantiles, steps_of
+from dualquery.privacy.quantiles import find_quantiles, steps_of
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.schema_plan import SchemaPlan, plan_schema
 from dualquery.privacy.sources import RandomSource, source_for
@@ -66,7 +67,8 @@ class PricedDraft:
         plan, unit = self.plan, self.plan.unit
         lines = [
             "Private schema, safe to publish. Names, types, bounds, closed domains were declared;",
-            "edges were drawn; values were published if a noisy count was above a threshold.",
+            "edges follow from noisy counts; values were published if a noisy count was above a "
+            "threshold.",
             f"Price: ε = {rounded_up(plan.epsilon, 4)} at δ = {rounded_up(plan.delta)}, "
             f"{unit.neighbours} neighbours, {_protected(unit)}.",
         ]
@@ -74,8 +76,8 @@ class PricedDraft:
             lines.insert(0, f"{NOT_PRIVATE}. No release takes this draft.")
         if plan.discovered:
             lines += [
-                f"Of that δ, {rounded_up(plan.slack, 4)} is the chance that a value which one unit "
-                "alone holds is published.",
+                f"Of that δ, {rounded_up(plan.slack, 4)} is for values: one that a single unit "
+                "holds is published with at most this chance.",
                 f"A value is published if its count, with noise of σ = {_in(plan.sigma, unit)}, "
                 f"is {_in(plan.threshold, unit)} or more.",
                 "Other values count as missing: release with --out-of-domain missing.",
@@ -137,12 +139,12 @@ def draft_with_price(
             schema file, or the path of such a file.
         epsilon: ε of the draft.
         delta: δ of the draft.
-        bins: of a column with bounds, a power of two; 8 if left out.
+        bins: of a column with bounds; 8 if left out.
         neighbours: "replace-one" or "add-remove".
         unit: the column that names the person of a row.
         most_records: the most rows of one person that are counted.
         weigh: what counts once: "record" or "person".
-        ledger: a budget ledger that the draft is charged to before its first draw.
+        ledger: a budget ledger that the draft is charged to before anything is measured.
         note: what the ledger says of it.
         seed: makes it repeatable, for experiments, and therefore NOT PRIVATE.
     """
@@ -168,7 +170,7 @@ def draft_with_price(
     book = None if ledger is None else Ledger(ledger)
     entry = uuid4().hex
     counted = _count(table, cut, open_, weights)
-    if book is not None:  # before the first draw
+    if book is not None:  # before anything is measured
         book.reserve(
             entry,
             plan.events,
@@ -178,7 +180,7 @@ def draft_with_price(
             note=note or "schema",
             slack=plan.slack,
         )
-    made = _drawn(declaration, free, counted, plan, random)
+    made = _found(declaration, free, counted, plan, random)
     if book is not None:
         book.spend(entry)
     return made
@@ -288,14 +290,14 @@ def _text(cell: object, one: Open) -> str | None:
     return str(int(number))
 
 
-def _drawn(
+def _found(
     declaration: Declaration,
     free: Mapping[str, Attribute],
     counted: _Counted,
     plan: SchemaPlan,
     source: RandomSource,
 ) -> PricedDraft:
-    """Everything that leaves: draws of edges, and values above the threshold."""
+    """Everything that leaves: edges from noisy counts, and values above the threshold."""
     made: list[Attribute] = []
     found: dict[str, str] = {}
     left_out: list[str] = []
@@ -306,8 +308,8 @@ def _drawn(
             made.append(free[column.name])
         elif isinstance(column, Bounded):
             counts = counted.cells[column.name]
-            steps = draw_quantiles(counts, plan.bins, plan.temperature, source)
-            attribute = column.cut(steps, steps_of(len(counts)))
+            steps = find_quantiles(counts, plan.contrasts, plan.sigmas, source)
+            attribute = column.cut(steps, steps_of(len(counts), max(plan.sigmas)))
             found[column.name] = (
                 f"{attribute.proper_size} bins, from a grid of {len(counts):,} cells"
             )

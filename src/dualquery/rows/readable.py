@@ -75,7 +75,10 @@ def _round_quantiles(numbers: Numbers, bins: int) -> list[float]:
     first = 0.0 if low >= 0.0 else _rounded(low, math.floor)
     last = _rounded(high, math.ceil)
     found = [first]
-    for cut in (*(float(q) for q in inner), float(tail)):
+    cuts = [*(float(q) for q in inner), float(tail)]
+    if low < 0.0 < high:  # debts do not share a bin with zeros and amounts
+        cuts = sorted([*cuts, 0.0])
+    for cut in cuts:
         near = _rounded(cut, round)
         if found[-1] < near < last:
             found.append(near)

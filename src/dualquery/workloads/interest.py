@@ -118,8 +118,10 @@ def _marginal_of(workload: Workload, attribute: npt.NDArray[np.int32]) -> npt.ND
     return found
 
 
-def numbers(text: str) -> tuple[int, ...]:
-    """The numbers of a text such as `1,2`."""
+def numbers(text: str | Sequence[int]) -> tuple[int, ...]:
+    """The numbers of a text such as `1,2`, or of a list."""
+    if not isinstance(text, str):
+        return tuple(text)
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:

@@ -93,11 +93,15 @@ class Workload:
 
     @cached_property
     def joining(self) -> Offsets:
-        """The conjunctions with a literal that several codes satisfy, but not all of them."""
+        """The conjunctions with a literal that joins codes: several satisfy it, and several do not.
+
+        A literal that all codes except one satisfy joins nothing. Rehearsals judge such answers as
+        they judge those of single codes.
+        """
         sizes = self.schema.sizes[self.literals.attribute].astype(np.int64)
         listed = np.diff(self.literals.start)
         allowed = np.column_stack([listed, sizes - listed])
-        several = (allowed > 1) & (allowed < sizes[:, None])
+        several = (allowed > 1) & (allowed < sizes[:, None] - 1)
         if not several.any() or not len(self):
             return np.empty(0, dtype=np.int64)
         of_term = several[self.terms >> 1, self.terms & 1]

@@ -26,7 +26,7 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
     small = ("attributes", "--quick", "--queries", 200, "--out", tmp_path, "--quiet")
     assert call(monkeypatch, *small, "--series", "zeros", "--series", "uniform") == 0
     names = {path.name for path in tmp_path.iterdir()}
-    made = {f"attributes-quick.{ending}" for ending in ("csv", "png", "svg", "md")}
+    made = {f"attributes-quick.{ending}" for ending in ("csv", "svg", "md")}
     assert names == made | {"machine.json"}
     assert "| biased | 1,000 | 200 |" in capsys.readouterr().out
     assert call(monkeypatch, *small, "--series", "gaussian", "--json") == 0
@@ -38,7 +38,7 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
     assert call(monkeypatch, "report", "--quick", "--out", tmp_path) == 0
     text = (tmp_path / "quick.md").read_text()
     assert "## What the paper states" in text
-    assert "attributes-quick:" in text
+    assert "attributes-quick:" in (tmp_path / "quick-tables.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,12 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
         (("accuracy", "--quick", "--data", "nowhere.csv"), "no such file: 'nowhere.csv'"),
         (("accuracy", "--data", "adult.csv.gz"), "is one file and there are 3 data sets"),
         (("report", "--out", "nowhere"), "no experiment is stored in 'nowhere'"),
+        (("field", "--dataset", "netflix"), "dataset of experiment 'field' = 'netflix'"),
+        (("published", "--series", "magic"), "no series 'magic'; expected one of default"),
+        (
+            ("field", "--dataset", "biased", "--out", "stored"),
+            "'stored/field.csv' holds other columns",
+        ),
     ],
 )
 def test_bad_usage_is_one_line(
@@ -88,6 +94,7 @@ def test_bad_usage_is_one_line(
     text = "".join(",".join(cells) + "\n" for cells in rows)
     Path("stored/mwem-quick.csv").write_text(text)
     Path("stored/accountants-quick.csv").write_bytes(b"\xff\xfe\n")
+    Path("stored/field.csv").write_text("a,b\n")
     Path("damaged").mkdir()
     Path("damaged/machine.json").write_text("{")
     assert call(monkeypatch, *arguments, *(() if "report" in arguments else ("--quiet",))) == 2

@@ -29,6 +29,7 @@ from dualquery.paper.experiments.experiment import (
 from dualquery.paper.experiments.series import Game, Spend, allowed_rounds, run
 from dualquery.paper.experiments.store import COLUMNS, FinishedRun, Store, as_text, mean, where
 from dualquery.paper.experiments.summary import claims_table, gains_table
+from dualquery.paper.field import page as field_page
 from dualquery.rows.counting import count_packed
 from tests.conftest import DATA
 
@@ -149,7 +150,7 @@ def test_seeded_series_repeat_and_differ_by_seed(bench: Bench) -> None:
         assert not np.array_equal(first, other), name
 
 
-@pytest.mark.parametrize("name", ["refit", "model"])
+@pytest.mark.parametrize("name", ["refit", "model", "package"])
 def test_the_package_s_own_players(name: str, bench: Bench) -> None:
     outcome = run(name, bench, Spend(1.0, 1e-3, "gaussian"), Game(2.0, 20), 0, quiet)
     assert outcome.answers.shape == (200,)
@@ -174,9 +175,9 @@ def test_samples_grow_from_200_to_50000() -> None:
 def test_figures_and_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = toy(bench, [])
     rows = perform(experiment, Options(), tmp_path, quiet)
-    png, svg = page.write_figures(experiment, rows, tmp_path, quick=False)
-    assert png.read_bytes().startswith(b"\x89PNG")
+    svg = page.write_figures(experiment, rows, tmp_path, quick=False)
     first = svg.read_bytes()
+    assert b"<text" in first
     page.write_figures(experiment, rows, tmp_path, quick=False)
     assert svg.read_bytes() == first
     summary = page.write_summary(experiment, rows, tmp_path, quick=False).read_text()
@@ -184,15 +185,26 @@ def test_figures_and_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.Mon
     page.record_machine(tmp_path, "toy")
     monkeypatch.setattr(page, "NAMES", ("toy",))
     monkeypatch.setattr(page, "load", lambda name: experiment)
-    text = page.write_page(tmp_path).read_text()
-    assert "# A toy" in text
-    assert "- cores: " in text
-    assert str(tmp_path) not in text
+    first_page, tables = (path.read_text() for path in page.write_page(tmp_path))
+    assert "### A toy" in first_page
+    assert "## A toy" in tables
+    assert "- cores: " in tables
+    assert "| survey |" not in first_page
+    assert "| survey |" in tables
+    assert str(tmp_path) not in first_page + tables
 
 
 def test_a_bar_in_a_claim_is_no_new_column() -> None:
     table = claims_table([Claim("grows as √|Q|", "yes", "×7", True)])
     assert table.splitlines()[-1] == r"| grows as √\|Q\| | yes | ×7 | agrees |"
+
+
+def test_the_package_of_today_is_run_if_asked_for() -> None:
+    assert not [task for task in load("attributes").tasks(Options()) if task.series == "package"]
+    chosen = list(load("attributes").tasks(Options(series=("package",))))
+    assert [task.size.bits for task in chosen] == list(WIDTHS)
+    assert {task.series for task in chosen} == {"package"}
+    assert not list(load("accuracy").tasks(Options(series=("package",), epsilon=(2.0,))))
 
 
 def test_gains_are_ratios_of_means_within_an_experiment() -> None:
@@ -204,8 +216,12 @@ def test_gains_are_ratios_of_means_within_an_experiment() -> None:
     rows = [row("paper", 0.3, 0.02), row("paper", 0.5, 0.04), row("model", 0.04, 0.001)]
     table = gains_table({"one": [*rows, row("model", 0.9, 0.9, "2")], "two": [rows[0]]})
     assert table.splitlines()[2:] == [
-        "| toy | 9 | 1,000 | 0.4 / 0.03 |  |  |  | 0.04 / 0.001 | 10.0 / 30.0 | 1 |"
+        "| toy | 9 | 1,000 | 0.4 / 0.03 |  |  |  | 0.04 / 0.001 |  | 10.0 / 30.0 | 1 |"
     ]
+    today = gains_table(
+        {"one": [*rows, row("package", 0.02, 0.0005), row("package", 0.02, 0.0005)]}
+    )
+    assert today.splitlines()[2].endswith("| 0.04 / 0.001 | 0.02 / 0.0005 | 20.0 / 60.0 | 2 |")
 
 
 def test_the_committed_page_is_that_of_the_committed_runs(
@@ -214,9 +230,14 @@ def test_the_committed_page_is_that_of_the_committed_runs(
     stored = Path(__file__).parents[3] / "docs" / "results"
     for path in (*stored.glob("*.csv"), stored / page.MACHINE):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(page, "write_figures", lambda *_: [])
-    text = page.write_page(tmp_path).read_text(encoding="utf-8")
-    assert text == (stored / "README.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(page, "write_figures", lambda *_: None)
+    monkeypatch.setattr(field_page, "write_figures", lambda *_: [])
+    made = [*page.write_page(tmp_path), field_page.write_page(tmp_path)]
+    for path in made:
+        assert path is not None
+        kept = (stored / path.name).read_text(encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == kept
+    assert [path.name for path in made if path] == ["README.md", "tables.md", "field.md"]
 
 
 def test_every_run_of_every_experiment_is_committed() -> None:
@@ -407,6 +428,5 @@ def test_quick(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     experiment = load(name)
     rows = perform(experiment, Options(quick=True), tmp_path, quiet)
     assert all(0.0 <= row.number("average_error") <= row.number("max_error") <= 1.0 for row in rows)
-    for path in page.write_figures(experiment, rows, tmp_path, quick=True):
-        assert path.stat().st_size > 1000
+    assert page.write_figures(experiment, rows, tmp_path, quick=True).stat().st_size > 1000
     assert "| claim |" in page.write_summary(experiment, rows, tmp_path, quick=True).read_text()

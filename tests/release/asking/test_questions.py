@@ -15,8 +15,9 @@ import dualquery as dq
 from dualquery.base.errors import ParameterError, QueryError
 from dualquery.domain.formulas import Formula, parse_formula
 from dualquery.domain.schema import Schema
+from dualquery.model.spread import free_variances, standard_errors
+from dualquery.model.standard_errors import ErrorTable
 from dualquery.release.asking.figure import WITHIN, Figure
-from dualquery.release.asking.spread import free_variances, standard_errors
 from dualquery.release.frames import FrameStyle
 from dualquery.release.release import Release
 from tests.domain.test_formulas import holds
@@ -112,7 +113,10 @@ def test_a_range_has_the_error_of_the_cells_that_it_joins(schema: Schema) -> Non
     questions = release.questions
     assert questions.joined(alone) == 0.0
     assert questions.joined(dq.Query("parity", (dq.Literal(age, (0, 1)),))) == 0.0
-    assert release.answer(others).standard_error >= questions.joined(others) > 0.0
+    assert questions.joined(others) == 0.0
+    single = release.answer(alone).standard_error
+    assert release.answer(others).standard_error == pytest.approx(single)
+    assert not len(dq.Workload.of([others, alone], schema).joining)
 
 
 @pytest.mark.parametrize("where", [None, "smoker | age>=50", "grade=low & sex=Male"])
@@ -321,6 +325,34 @@ def test_the_spread_is_that_of_independent_errors_made_to_add_up_to_zero() -> No
     errors = noise.std(axis=0)
     np.testing.assert_allclose(free_variances(errors), free, rtol=0.05)
     assert float(standard_errors(moves, errors)) == pytest.approx((noise @ moves).std(), rel=0.02)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.5, 5.0])
+def test_a_range_has_the_noise_of_its_cells_and_what_a_dependence_lost(
+    schema: Schema, lost: float
+) -> None:
+    """Independent cells of 0.01 each, and the lost part of P(A and B) − P(A)·P(B)."""
+    base = with_mixture(made_release(schema, 60), 3, rehearsed=True)
+    assert base.errors is not None
+    errors = ErrorTable(np.full_like(base.errors.scale, 0.01), np.array([9.0, lost, 9.0]))
+    release = base.with_model(base.model, errors)
+    sex, age = (int(schema.sizes[schema.position(name)]) for name in ("sex", "age"))
+    cells, joined = sex * age, sum(edge >= 50 for edge in schema["age"].edges[:-1])
+    assert joined > 1
+    free = 0.01**2 / (1.0 - 1.0 / cells)
+    noise = free * joined * (1.0 - joined / cells)
+    both = float(release.answer("sex=Female & age>=50"))
+    apart = both - float(release.answer("sex=Female")) * float(release.answer("age>=50"))
+    assert abs(apart) > 1e-4
+    for text in ("sex=Female & age>=50", "!(sex!=Female | age<50)"):
+        found = release.answer(text).standard_error
+        assert found == pytest.approx(max(0.01, np.hypot(np.sqrt(noise), lost * apart)), rel=1e-6)
+    plain = release.answer("sex=Female", given="age>=50").standard_error
+    without = ErrorTable(errors.scale)
+    assert (
+        plain
+        == base.with_model(base.model, without).answer("sex=Female", given="age>=50").standard_error
+    )
 
 
 def test_an_unknown_error_of_a_cell_is_an_unknown_error() -> None:

@@ -117,7 +117,8 @@ def with_mixture(
     weights = random.dirichlet(np.ones(components))
     errors = None
     if rehearsed:
-        errors = ErrorTable(random.uniform(1e-4, 1e-2, (MOST_LITERALS, len(LEVELS) - 1)))
+        scale = random.uniform(1e-4, 1e-2, (MOST_LITERALS, len(LEVELS) - 1))
+        errors = ErrorTable(scale, random.uniform(0.0, 0.2, MOST_LITERALS))
     return base.with_model(Mixture(base.schema, weights, np.concatenate(parts)), errors)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
+ON_WORKERS = "tests/engines/test_engines.py::test_workers_read_a_part_once_for_all_measurements"
+
 KEPT = (
     "tests/game/test_fine_tables.py::"
     "test_codes_that_were_kept_are_those_of_the_table_and_schema_that_are_asked"
@@ -334,5 +336,21 @@ MUTANTS = (
         "            if True:",
         (KEPT,),
         "Codes of another schema would be read as sub-bins of this one.",
+    ),
+    Mutant(
+        "codes-of-another-part-on-a-worker",
+        "src/dualquery/engines/kept.py",
+        "same = kept is not None and kept.pieces == pieces",
+        "same = kept is not None",
+        (ON_WORKERS,),
+        "A worker would measure rows that it read before, of another table.",
+    ),
+    Mutant(
+        "codes-of-another-schema-on-a-worker",
+        "src/dualquery/engines/kept.py",
+        "        if kept.schema == schema:",
+        "        if kept.schema.sizes.tolist() == schema.sizes.tolist():",
+        (ON_WORKERS,),
+        "Codes of one schema would be counted as if they were codes of another.",
     ),
 )

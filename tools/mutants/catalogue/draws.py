@@ -142,6 +142,14 @@ MUTANTS = (
         "Falls would be measured from the wrong height, and cut off unequally between neighbours.",
     ),
     Mutant(
+        "ranks-counted-on-from-the-last-block",
+        _KERNELS,
+        "                seen[buckets[end]] = 0\n",
+        "",
+        ("tests/privacy/test_shards.py::test_blocks_meet_without_gaps",),
+        "A draw would stand for another action of its bucket, or for none.",
+    ),
+    Mutant(
         "negation-weighed-like-its-query",
         _SHARDS,
         "signed = np.where(positions & 1, -exponents, exponents)",

@@ -10,6 +10,37 @@ _CRASHES = "tests/game/test_crashes.py"
 
 MUTANTS = (
     Mutant(
+        "game-tables-of-free-attributes-are-not-charged",
+        "src/dualquery/game/free_tables.py",
+        "return Events(drawn.draws, drawn.ranges, (measured,), (1,))",
+        "return drawn",
+        (
+            "tests/game/test_free_tables.py::test_tables_and_draws_together_keep_the_budget",
+            "tests/game/test_free_tables.py::test_the_whole_way",
+        ),
+        "The draws alone would spend the whole budget.",
+    ),
+    Mutant(
+        "game-tables-of-free-attributes-for-the-price-of-one",
+        "src/dualquery/game/free_tables.py",
+        "return Purse(budget).scale(self.share, self.tables)",
+        "return Purse(budget).scale(self.share, 1)",
+        (
+            "tests/game/test_free_tables.py::test_no_tables_tell_neighbours_apart_by_more_than_their_share",
+        ),
+        "A record is in the table of every attribute.",
+    ),
+    Mutant(
+        "game-tables-of-free-attributes-measured-again",
+        "src/dualquery/game/loop.py",
+        "measurement = measuring.checked(released.measurement)",
+        "measurement = measuring.take(source)",
+        (
+            "tests/game/test_free_tables.py::test_tables_that_are_in_the_journal_are_not_measured_again",
+        ),
+        "A resumed run would pay once and measure twice.",
+    ),
+    Mutant(
         "drawn-hotter-than-stated",
         _LOOP,
         "draws = query_player.draw(temperature, played,",
@@ -20,10 +51,24 @@ MUTANTS = (
     Mutant(
         "draws-journalled-after-use",
         _LOOP,
-        "        journal.write_draws(number, draws)\n"
+        "            journal.write_draws(number, draws)\n"
+        "        else:\n"
+        "            released = Released(draws, measuring.take(made))\n"
+        "            journal.write_released(number, released)\n"
+        "    draws, measurement = released.draws, None\n"
+        "    if measuring is not None:\n"
+        "        measurement = measuring.checked(released.measurement)\n"
+        "        data_player = measuring.knowing(measurement)\n"
         "    move = journal.move(number)\n"
         "    if move is None:\n"
         "        move = data_player.respond(state, temperature, draws)\n",
+        "        else:\n"
+        "            released = Released(draws, measuring.take(made))\n"
+        "            journal.write_released(number, released)\n"
+        "    draws, measurement = released.draws, None\n"
+        "    if measuring is not None:\n"
+        "        measurement = measuring.checked(released.measurement)\n"
+        "        data_player = measuring.knowing(measurement)\n"
         "    move = journal.move(number)\n"
         "    if move is None:\n"
         "        move = data_player.respond(state, temperature, draws)\n"

@@ -54,8 +54,8 @@ MUTANTS = (
     Mutant(
         "persons-picked-beside-others",
         PERSONS,
-        "picked = _mixed(np.repeat(_digests(names), counts), within.astype(np.uint64))",
-        "picked = _mixed(np.arange(len(order), dtype=np.uint64), within.astype(np.uint64))",
+        "picked = _mixed(seeds[owner[ordered]], within[ordered].astype(np.uint64))",
+        "picked = _mixed(ordered.astype(np.uint64), within[ordered].astype(np.uint64))",
         ("tests/rows/test_persons.py::test_a_person_changes_nothing_for_the_others",),
         "Which records of a person are kept depends on the records of others.",
     ),

@@ -11,6 +11,7 @@ _TRANSCRIPT = "src/dualquery/game/transcript.py"
 _ROUNDS = "tests/game/test_measured_rounds.py"
 _GAME = "tests/game/test_tables.py"
 _FINE = "tests/game/test_fine_tables.py"
+_AGAIN = "tests/game/test_again.py"
 _KILLED = f"{_ROUNDS}::test_killed_inside_a_fit"
 _PRICE = "tests/privacy/test_measurements.py"
 _STATED = f"{_GAME}::test_the_planned_and_the_stated_cost_are_within_the_budget"
@@ -20,10 +21,34 @@ MUTANTS = (
     Mutant(
         "tables-sub-bins-believed-unchecked",
         "src/dualquery/release/verifying.py",
-        "schema.code_start) or _fine(one, schema))",
+        "schema.code_start) or _fine(one, first, schema))",
         "schema.code_start) or one.measurement.marginals.arity == 1)",
         (f"{_FINE}::test_forged_sub_bins_are_refused",),
         "A release may hold tables of other cells than its schema's sub-bins.",
+    ),
+    Mutant(
+        "tables-second-without-a-first",
+        "src/dualquery/release/verifying.py",
+        "        and np.array_equal(begun.groups.of_code, every.of_code)\n",
+        "",
+        (f"{_AGAIN}::test_forged_second_tables_are_refused",),
+        "A release might hold second tables of columns whose first table says nothing.",
+    ),
+    Mutant(
+        "tables-second-not-paid-for",
+        "src/dualquery/game/tables_plan.py",
+        "*levelled(Kind.PAIRS, 0.6 - kept, shape.pairs",
+        "*levelled(Kind.PAIRS, 0.6, shape.pairs",
+        (f"{_AGAIN}::test_the_planned_and_the_stated_cost_are_within_the_budget",),
+        "Second tables come on top of the budget.",
+    ),
+    Mutant(
+        "tables-second-of-a-journal-believed",
+        _TABLES,
+        "        fits = player.may_be_second(one.marginals)\n",
+        "        fits = True\n",
+        (f"{_AGAIN}::test_a_journal_with_other_second_tables_is_refused",),
+        "A journal that was tampered with could hold tables of any column.",
     ),
     Mutant(
         "tables-noise-of-a-bin-as-of-one-sub-bin",
@@ -143,9 +168,17 @@ MUTANTS = (
     Mutant(
         "tables-measured-on-one-part",
         "src/dualquery/engines/cluster.py",
-        "                for part in parts\n            ]\n",
-        "                for part in parts[:1]\n            ]\n",
+        "                    for i, part in enumerate(parts)\n",
+        "                    for i, part in enumerate(parts[:1])\n",
         (_WORKERS,),
+        "Only the first part of a table is measured.",
+    ),
+    Mutant(
+        "counted-on-one-part",
+        "src/dualquery/engines/cluster.py",
+        "                    for part in parts\n",
+        "                    for part in parts[:1]\n",
+        ("tests/engines/test_engines.py::test_tables_of_wide_rows_are_counted_where_the_rows_are",),
         "Only the first part of a table is counted.",
     ),
     Mutant(

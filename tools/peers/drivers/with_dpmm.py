@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+from measuring import Measured
 
 
 def main() -> None:
@@ -12,9 +13,11 @@ def main() -> None:
     given = np.load(asked["table"])
     codes, sizes = given["codes"], given["sizes"]
     names = [f"a{i}" for i in range(codes.shape[1])]
-    model = made(asked, dict(zip(names, map(int, sizes), strict=True)))
-    model.fit(pd.DataFrame(codes, columns=names))
-    rows = model.generate(len(codes))
+    frame = pd.DataFrame(codes, columns=names)
+    with Measured():
+        model = made(asked, dict(zip(names, map(int, sizes), strict=True)))
+        model.fit(frame)
+        rows = model.generate(len(codes))
     np.save(asked["out"], rows[names].to_numpy().astype(np.int32))
 
 
@@ -29,7 +32,7 @@ def made(asked: dict, domain: dict) -> object:
     if method == "mst":
         return MSTGM(epsilon=epsilon, delta=asked["delta"], **common)
     if method == "privbayes":
-        return PrivBayesGM(epsilon=epsilon, **common)
+        return PrivBayesGM(epsilon=epsilon, delta=asked["delta"], **common)
     degree = 3 if method == "aim-3" else 2
     return AIMGM(epsilon=epsilon, delta=asked["delta"], degree=degree, **common)
 

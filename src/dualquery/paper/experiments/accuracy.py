@@ -9,11 +9,13 @@ from functools import partial
 from dualquery.paper.experiments.bench import Bench, Latest
 from dualquery.paper.experiments.experiment import (
     DELTA,
+    PACKAGE,
     Claim,
     Experiment,
     Options,
     Panel,
     Task,
+    package_tasks,
     tasks_by_epsilon,
 )
 from dualquery.paper.experiments.series import BASELINES, Game
@@ -43,6 +45,7 @@ def tasks(options: Options) -> Iterator[Task]:
         yield from tasks_by_epsilon(
             epsilons, series, game, options.runs_or(5), size, bench, options.series
         )
+        yield from package_tasks(epsilons, game, options.runs, size, bench, options.series)
 
 
 def panels(runs: Sequence[FinishedRun]) -> list[Panel]:
@@ -172,6 +175,6 @@ EXPERIMENT = Experiment(
     tasks,
     panels,
     claims,
-    SERIES,
+    (*SERIES, PACKAGE),
     DATA_SETS,
 )

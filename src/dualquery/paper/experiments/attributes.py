@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from dualquery.paper.experiments.bench import Bench, Latest, biased
 from dualquery.paper.experiments.experiment import (
+    PACKAGE,
     Claim,
     Experiment,
     Options,
     Panel,
     Task,
+    package_tasks,
     tasks_by_epsilon,
 )
 from dualquery.paper.experiments.series import BASELINES, Game
@@ -59,6 +61,7 @@ def tasks(options: Options) -> Iterator[Task]:
         yield from tasks_by_epsilon(
             epsilons, SERIES, game, options.runs_or(3), size, bench, options.series
         )
+        yield from package_tasks(epsilons, game, options.runs, size, bench, options.series)
 
 
 def panels(runs: Sequence[FinishedRun]) -> list[Panel]:
@@ -188,5 +191,5 @@ EXPERIMENT = Experiment(
     tasks,
     panels,
     claims,
-    SERIES,
+    (*SERIES, PACKAGE),
 )

@@ -15,6 +15,8 @@ from dualquery.paper.experiments.state import state_of_code
 from dualquery.paper.experiments.store import FinishedRun, Store
 
 DELTA = 1e-3
+PACKAGE, PACKAGE_RUNS = "package", 1
+"""The series of the package as it is today, and its runs per table. It is run if asked for."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,30 @@ def tasks_by_epsilon(
             "paper": Spend(epsilon, DELTA, "advanced"),
         }
         yield from tasks_for(series, spends, {"": game}, runs, size, bench, wanted)
+
+
+def package_tasks(
+    epsilons: Sequence[float],
+    game: Game,
+    runs: int | None,
+    size: BenchSize,
+    bench: Callable[[], Bench],
+    wanted: tuple[str, ...] | None = None,
+) -> Iterator[Task]:
+    """The runs of the package as it is today, at ε = 1 alone, if the user chose that series.
+
+    Args:
+        epsilons: the budgets of the experiment.
+        game: the parameters of the paper's game, which these runs do not use.
+        runs: how many the user asked for; None for `PACKAGE_RUNS`.
+        size: the table and the workload.
+        bench: makes them.
+        wanted: the series that the user chose; None for the paper's.
+    """
+    chosen = [epsilon for epsilon in epsilons if epsilon == 1.0]
+    if wanted is not None and PACKAGE in wanted:
+        times = runs or PACKAGE_RUNS
+        yield from tasks_by_epsilon(chosen, (PACKAGE,), game, times, size, bench, wanted)
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,8 @@ def record_machine(out: Path, name: str) -> None:
     write_whole(out / MACHINE, json.dumps(known, indent=2, ensure_ascii=False) + "\n")
 
 
-def write_figures(
-    experiment: Experiment, runs: list[FinishedRun], out: Path, quick: bool
-) -> list[Path]:
-    """The figures of one experiment, as files.
+def write_figures(experiment: Experiment, runs: list[FinishedRun], out: Path, quick: bool) -> Path:
+    """The figures of one experiment, as a file.
 
     Args:
         experiment: what was run.
@@ -71,9 +69,17 @@ def write_summary(experiment: Experiment, runs: list[FinishedRun], out: Path, qu
     return path
 
 
-def write_page(out: Path, *, quick: bool = False) -> Path:
-    """`README.md` in the results folder, from all experiments that are stored there."""
-    sections, claims = [], data_claims()
+def is_stored(out: Path, *, quick: bool = False) -> bool:
+    """Whether a run of the paper's experiments is stored in a folder."""
+    return any((out / f"{file_stem(name, quick)}.csv").exists() for name in NAMES)
+
+
+def write_page(out: Path, *, quick: bool = False) -> list[Path]:
+    """The pages of the results folder, from all experiments that are stored there.
+
+    `README.md` has the verdicts and the figures, `tables.md` the means of all runs.
+    """
+    sections, claims, figures = [], data_claims(), []
     stored: dict[str, list[FinishedRun]] = {}
     for name in NAMES:
         experiment = load(name)
@@ -82,37 +88,60 @@ def write_page(out: Path, *, quick: bool = False) -> Path:
             continue
         write_figures(experiment, runs, out, quick)
         sections.append(_section(experiment, runs, quick, level=2))
+        figures.append(_figure(experiment, runs, quick))
         claims.extend(experiment.claims(runs))
         stored[name] = runs
     if not sections:
         raise ParameterError(f"no experiment is stored in {str(out)!r}; run one first")
+    tables = "quick-tables.md" if quick else "tables.md"
     text = "\n\n".join(
         [
             "# The paper's experiments, run again",
-            "Made by `dualquery experiment report` from the CSV files beside this page. Runs are "
-            "seeded, so that they can be repeated with the code that made them, which `version` in "
-            "the files names. They are NOT PRIVATE, and on public data they need not be. Errors "
-            "are means over the runs. Times are those of the fastest run, because other work may "
-            "share the machine; they leave out counting, except for independent marginals, which "
-            "count for themselves. How to make the runs, and where they depart from the paper: "
+            _summary(claims),
+            "Made by `dualquery experiment report` from the CSV files beside this page. [The means "
+            f"of all runs]({tables}) stand on a page of their own, and so does [the comparison "
+            "with today's methods](field.md). Runs are seeded, so that they can be repeated with "
+            "the code that made them, which `version` in the files names. They are NOT PRIVATE, "
+            "and on public data they need not be. Errors are means over the runs. Times are those "
+            "of the fastest run, because other work may share the machine; they leave out "
+            "counting, except for independent marginals and for this package, which count for "
+            "themselves. How to make the runs, and where they depart from the paper: "
             "[reproducing](../reproducing.md).",
-            "## What the paper states",
-            claims_table(claims),
             "## What the package adds at ε = 1",
             "Max and average error, each the mean of the runs: the paper's algorithm under its own "
             "theorem, the same under the Gaussian accountant, with valid records, with a model "
-            "refitted to the draws, and with the model as the player. Then follows by how many "
-            "times the error shrank in all. Binary tables have no invalid records. The number of "
-            "runs is that of the model.",
+            "refitted to the draws, with the model as the player, and the package as it is today, "
+            "which measures whole tables. Then follows by how many times the error shrank in all. "
+            "Binary tables have no invalid records. The number of runs is that of the last step.",
             gains_table({name: stored[name] for name in SAME_PROMISE if name in stored}),
-            "## The machine",
-            _machines(out),
-            *sections,
+            "## What the paper states",
+            "Statements that differ come first.",
+            claims_table(sorted(claims, key=lambda claim: claim.agrees is not False)),
+            "## Figures",
+            *figures,
         ]
     )
     path = out / ("quick.md" if quick else "README.md")
     write_whole(path, text.rstrip() + "\n")
-    return path
+    long = [
+        "# The paper's experiments: all means",
+        f"The verdicts stand [on the first page]({path.name}).",
+        *sections,
+        "## The machine",
+        _machines(out),
+    ]
+    write_whole(out / tables, "\n\n".join(long).rstrip() + "\n")
+    return [path, out / tables]
+
+
+def _summary(claims: list[Claim]) -> str:
+    """The verdicts, counted."""
+    found = [claim.verdict for claim in claims]
+    return (
+        f"Of {len(claims)} statements of the paper that were looked at, {found.count('agrees')} "
+        f"agree with what was measured here, {found.count('differs')} differ, and "
+        f"{found.count('not comparable')} cannot be compared. Each is listed below with its reason."
+    )
 
 
 def data_claims() -> list[Claim]:
@@ -148,14 +177,23 @@ def _section(experiment: Experiment, runs: list[FinishedRun], quick: bool, level
     parts = [
         f"{'#' * level} {experiment.title}{' (quick)' if quick else ''}",
         experiment.about + (QUICK if quick else ""),
-        f"![{experiment.title}]({stem}.png)",
     ]
     claims = experiment.claims(runs)
+    if level == 1:
+        parts.append(f"![{experiment.title}]({stem}.svg)")
     if level == 1 and claims:
         parts.append(claims_table(claims))
     parts.append(means_table(runs))
     parts.append(f"Runs: [{stem}.csv]({stem}.csv); figure: [{stem}.svg]({stem}.svg).")
     return "\n\n".join(parts) + ("\n" if level == 1 else "")
+
+
+def _figure(experiment: Experiment, runs: list[FinishedRun], quick: bool) -> str:
+    stem = file_stem(experiment.name, quick)
+    return (
+        f"### {experiment.title}\n\n{experiment.about} {len(runs):,} runs.\n\n"
+        f"![{experiment.title}]({stem}.svg)"
+    )
 
 
 def _machines(out: Path) -> str:

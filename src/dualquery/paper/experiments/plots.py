@@ -1,8 +1,8 @@
-"""Figures of the experiments, as PNG and SVG."""
+"""Figures of the experiments, as SVG with text that stays text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ WORDS = {
     "seconds": "seconds",
     "rounds": "rounds",
 }
+Paint = Callable[[Any, int], None]
+"""Draws a diagram on given axes, by its number."""
+
 DASHED = ("zeros", "uniform", "independent", "laplace", "gaussian", "mwem", "mwem-improved")
 
 
@@ -101,37 +104,60 @@ def _points(runs: Sequence[FinishedRun], panel: Panel) -> list[tuple[float, floa
     ]
 
 
-def save_figure(panels: Sequence[Panel], runs: Sequence[FinishedRun], stem: Path) -> list[Path]:
-    """Write `stem`.png and `stem`.svg."""
+def save_figure(panels: Sequence[Panel], runs: Sequence[FinishedRun], stem: Path) -> Path:
+    """Write `stem`.svg."""
+    return save_axes(lambda ax, number: draw_panel(ax, panels[number], runs), len(panels), stem)
+
+
+def save_axes(paint: Paint, count: int, stem: Path) -> Path:
+    """Several diagrams with one legend as `stem`.svg, whose text is text.
+
+    Args:
+        paint: draws a diagram on given axes, by its number.
+        count: how many there are.
+        stem: the file without its ending.
+    """
     require_matplotlib()
     import matplotlib
+
+    path = stem.with_name(f"{stem.name}.svg")
+    # A fixed salt and no date: the same runs give the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "dualquery", "svg.fonttype": "none"}):
+        figure_of(paint, count).savefig(path, metadata={"Date": None})
+    return path
+
+
+def figure_of(paint: Paint, count: int) -> Any:
+    """Several diagrams with one legend.
+
+    Args:
+        paint: draws a diagram on given axes, by its number.
+        count: how many there are.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    across = 2 if len(panels) in (2, 4, 6) else 3
-    down = -(-len(panels) // across)
-    # A fixed salt and no date: the same runs give the same file.
-    with matplotlib.rc_context({"svg.hashsalt": "dualquery", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(4.6 * across, 3.6 * down + 1.1), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(down, across, squeeze=False).flat
-        for ax, panel in zip(axes, panels, strict=False):
-            draw_panel(ax, panel, runs)
-        for ax in list(axes)[len(panels) :]:
+    across = 2 if count in (2, 4, 6) else min(count, 3)
+    down = -(-count // across)
+    width = max(4.6 * across, 9.2)  # the legend needs this much
+    figure = Figure(figsize=(width, 3.6 * down + 1.1), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(figure.subplots(down, across, squeeze=False).flat)
+    for number, ax in enumerate(axes):
+        if number < count:
+            paint(ax, number)
+        else:
             ax.set_axis_off()
-        entries: dict[str, Any] = {}
-        for ax in figure.axes:
-            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-                entries.setdefault(label, handle)
-        figure.legend(
-            list(entries.values()),
-            list(entries),
-            loc="outside lower center",
-            ncols=3,
-            fontsize=8,
-            frameon=False,
-        )
-        paths = [stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")]
-        figure.savefig(paths[0], dpi=130)
-        figure.savefig(paths[1], metadata={"Date": None})
-    return paths
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        loc="outside lower center",
+        ncols=3,
+        fontsize=8,
+        frameon=False,
+    )
+    return figure

@@ -39,7 +39,37 @@ MEASURED = (
 
 COLUMNS = KEY + MEASURED
 TEXTS = ("dataset", "kind", "series", "accountant", "version")
-NUMBERS = tuple(name for name in COLUMNS if name not in TEXTS)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a file of runs.
+
+    Attributes:
+        key: those that tell one run from another.
+        measured: those that a run decides.
+        texts: those of both that hold no number.
+    """
+
+    key: tuple[str, ...]
+    measured: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.key + self.measured
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return tuple(name for name in self.columns if name not in self.texts)
+
+    def key_of(self, cells: Mapping[str, object]) -> tuple[str, ...]:
+        """The cells that tell a run from others, as texts."""
+        return tuple(as_text(cells[name]) for name in self.key)
+
+
+PAPER = Layout(KEY, MEASURED, TEXTS)
+"""The columns of the paper's experiments."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +85,6 @@ class FinishedRun:
         """A numeric cell; NaN where it is empty."""
         return float(self.cells[name] or "nan")
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        return tuple(self.cells[name] for name in KEY)
-
 
 class Store:
     """The runs of one file. If several have the same key, the first counts.
@@ -67,21 +93,22 @@ class Store:
     again.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, layout: Layout = PAPER) -> None:
         self.path = path
+        self.layout = layout
         self._stream: IO[str] | None = None
         self._read()
 
     def _read(self) -> None:
         runs: dict[tuple[str, ...], FinishedRun] = {}
         if self.path.exists():
-            for run in _read(self.path):
-                runs.setdefault(run.key, run)
+            for run in _read(self.path, self.layout):
+                runs.setdefault(self.layout.key_of(run.cells), run)
         self.runs = list(runs.values())
         self._keys = set(runs)
 
     def __contains__(self, key: Mapping[str, object]) -> bool:
-        return key_of(key) in self._keys
+        return self.layout.key_of(key) in self._keys
 
     @contextmanager
     def writing(self) -> Iterator[Self]:
@@ -95,7 +122,7 @@ class Store:
             text = self.path.read_bytes()
             stream.truncate(text.rfind(b"\n") + 1)
             if b"\n" not in text:
-                stream.write(",".join(COLUMNS) + "\n")
+                stream.write(",".join(self.layout.columns) + "\n")
             self._stream = stream
             try:
                 yield self
@@ -106,17 +133,14 @@ class Store:
         """Add a run; it is on disk before this returns."""
         if self._stream is None:
             raise RuntimeError("append within writing()")
-        run = FinishedRun({name: as_text(cells.get(name, "")) for name in COLUMNS})
+        columns = self.layout.columns
+        run = FinishedRun({name: as_text(cells.get(name, "")) for name in columns})
         # No cell holds a comma, so none needs quotes.
-        self._stream.write(",".join(run[name] for name in COLUMNS) + "\n")
+        self._stream.write(",".join(run[name] for name in columns) + "\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self.runs.append(run)
-        self._keys.add(run.key)
-
-
-def key_of(cells: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(as_text(cells[name]) for name in KEY)
+        self._keys.add(self.layout.key_of(run.cells))
 
 
 def as_text(value: object) -> str:
@@ -162,12 +186,12 @@ def of_workload(runs: Sequence[FinishedRun], *counts: int) -> dict[str, object]:
     return {"queries": found[0]["queries"]} if found else {}
 
 
-def _read(path: Path) -> Iterator[FinishedRun]:
+def _read(path: Path, layout: Layout) -> Iterator[FinishedRun]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise ParameterError(f"cannot read {str(path)!r} as a file of runs; move it away") from None
-    header = ",".join(COLUMNS) + "\n"
+    header = ",".join(layout.columns) + "\n"
     if not text.startswith(header) and not header.startswith(text):
         raise ParameterError(
             f"{str(path)!r} holds other columns than an experiment writes; move it away"
@@ -175,9 +199,9 @@ def _read(path: Path) -> Iterator[FinishedRun]:
     lines = text[: text.rfind("\n") + 1].splitlines()
     for number, line in enumerate(lines[1:], start=2):
         try:
-            run = FinishedRun(dict(zip(COLUMNS, line.split(","), strict=True)))
-            for name in NUMBERS:
-                float(run[name] or ("" if name in KEY else "nan"))
+            run = FinishedRun(dict(zip(layout.columns, line.split(","), strict=True)))
+            for name in layout.numbers:
+                float(run[name] or ("" if name in layout.key else "nan"))
         except ValueError:
             raise ParameterError(
                 f"{str(path)!r}, line {number}: not the row of a run; delete the line, and the run "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from dualquery.base.checks import not_negative, positive, probability
 from dualquery.privacy.accountants.protocol import GUARD, largest_within
@@ -136,7 +137,6 @@ def _log_delta(mu: float, epsilon: float) -> float:
     −R'(x) = 1 − x·R(x), which has no cancellation left; where a is far to the left φ·R overflows
     and the textbook formula is harmless.
     """
-    import numpy as np
     from scipy.special import erfcx, ndtr
 
     def mills(x: float) -> float:
@@ -149,10 +149,19 @@ def _log_delta(mu: float, epsilon: float) -> float:
         return math.log(float(ndtr(-a)) - math.exp(log_density) * mills(b))
     if mu > _NARROW:
         return log_density + math.log(mills(a) - mills(b))
-    nodes, weights = np.polynomial.legendre.leggauss(10)
-    points = a + 0.5 * mu * (nodes + 1.0)
+    nodes, weights = _quadrature()
+    points = [a + 0.5 * mu * (node + 1.0) for node in nodes]
     integral = 0.5 * mu * math.fsum(w * _falling(x) for x, w in zip(points, weights, strict=True))
     return log_density + math.log(integral)
+
+
+@cache
+def _quadrature() -> tuple[list[float], list[float]]:
+    """Nodes and weights of Gauss and Legendre; to find them takes longer than to use them."""
+    import numpy as np
+
+    nodes, weights = np.polynomial.legendre.leggauss(10)
+    return nodes.tolist(), weights.tolist()
 
 
 def _falling(x: float) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +21,10 @@ from dualquery.domain.diagrams import Diagram, classes
 from dualquery.domain.formulas import AllOf, Formula, Not, literals_of
 from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
+from dualquery.model.spread import free_variances, independent, standard_errors
 from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
 from dualquery.release.asking.figure import WITHIN, Figure
 from dualquery.release.asking.probabilities import cells, share
-from dualquery.release.asking.spread import free_variances, standard_errors
 from dualquery.release.components import Components, shares
 
 if TYPE_CHECKING:  # shares of records need no numbers inside bins
@@ -74,19 +75,31 @@ class _Atoms:
     """All cells of some attributes: the finest that a question tells apart.
 
     A condition such as `age>=55` joins several of them. What the release knows about shares of
-    that size is too sure of a sum of cells with independent noise, so the larger error counts.
+    that size is too sure of a sum of cells with independent noise, so the larger error counts. A
+    fit that loses a part of a dependence moves many atoms the same way; see `model.joined`. Shares
+    of all records count that. Figures among the records of a condition do not: for most of them
+    independent noise is more than their error.
 
     Attributes:
         attributes: those of the axes.
         errors: the standard error of each atom.
         inside: which atoms satisfy the condition.
         leading: how many axes belong to the columns of the question.
+        apart: how far each atom is from what independent columns would have.
+        lost: the part of that which a fit typically loses.
     """
 
     attributes: tuple[int, ...]
     errors: Floats
     inside: Bools
     leading: int
+    apart: Floats
+    lost: float
+
+    @cached_property
+    def free(self) -> Floats:
+        """The variances of the atoms before they are made to add up to zero."""
+        return free_variances(self.errors.reshape(-1)).reshape(self.errors.shape)
 
     def error(self, moves: Floats, elsewhere: float = 0.0) -> float:
         """The standard error of a figure that moves so with the atoms inside the condition."""
@@ -94,9 +107,15 @@ class _Atoms:
         every = np.where(self.inside, moves.reshape(shape), elsewhere)
         return float(standard_errors(every.reshape(-1), self.errors.reshape(-1)))
 
+    def of_share(self, inside: Bools) -> float:
+        """The standard error of the share of these atoms together, a lost dependence included."""
+        own = float(self.free[inside].sum())
+        square = max(own - own**2 / max(float(self.free.sum()), 1e-300), 0.0)
+        return float(np.hypot(np.sqrt(square), self.lost * self.apart[inside].sum()))
+
     def of_cells(self, ratio: Floats, total: float) -> Floats:
         """The standard error of each cell of the leading axes as a share of the condition."""
-        free = free_variances(self.errors.reshape(-1)).reshape(self.errors.shape)
+        free = self.free
         kept = np.where(self.inside, free, 0.0)
         own = kept.sum(axis=tuple(range(self.leading, kept.ndim)))
         rest = kept.sum() - own
@@ -116,7 +135,7 @@ class Questions:
         errors: the standard errors of shares, if the release knows them.
         drawn: per attribute, whether anything that was released names it.
         within: how the numbers of a column with bins lie inside them.
-        kept: variances of cells that were asked about before.
+        kept: cells that were asked about before.
     """
 
     schema: Schema
@@ -124,7 +143,7 @@ class Questions:
     errors: ErrorTable | None
     drawn: Bools
     within: Callable[[str], Within]
-    kept: dict[tuple[int, ...], Floats | None] = field(default_factory=dict)
+    kept: dict[tuple[int, ...], _Atoms | None] = field(default_factory=dict)
 
     def share(self, formula: Formula, given: Formula | None = None) -> Figure:
         """The share of the records that satisfy a formula, among all or those of a condition."""
@@ -143,7 +162,7 @@ class Questions:
         error = float(self._errors(diagram.decisive, np.array([value]))[0])
         atoms = self._atoms([], formula)
         if atoms is not None:
-            error = max(error, atoms.error(np.ones(())))
+            error = max(error, atoms.of_share(atoms.inside))
         return Figure.within(value, error, 0.0, 1.0)
 
     def joined(self, query: Query) -> float:
@@ -151,29 +170,27 @@ class Questions:
 
         Shares of single cells are what the release knows the errors of. `age>=55` is a sum of them,
         and noise adds up: see `_Atoms`. It is 0 where nothing is joined, or the cells are too many.
+        A literal that all codes except one satisfy joins nothing.
         """
         if query.kind != "conjunction" or self.errors is None:
             return 0.0
         sizes = {one.attribute: int(self.schema.sizes[one.attribute]) for one in query.literals}
         allowed = {one.attribute: one.allowed(sizes[one.attribute]) for one in query.literals}
         decisive = sorted(a for a, codes in allowed.items() if len(codes) < sizes[a])
-        if not all(allowed.values()) or all(len(allowed[a]) == 1 for a in decisive):
+        single = all(len(allowed[a]) in (1, sizes[a] - 1) for a in decisive)
+        if not all(allowed.values()) or single:
             return 0.0
-        free = self._free(tuple(decisive))
-        if free is None:
+        atoms = self._whole(tuple(decisive))
+        if atoms is None:
             return 0.0
-        inside = float(free[np.ix_(*(sorted(allowed[a]) for a in decisive))].sum())
-        return float(np.sqrt(max(inside - inside**2 / max(float(free.sum()), 1e-300), 0.0)))
+        inside = np.zeros(atoms.errors.shape, dtype=bool)
+        inside[np.ix_(*(sorted(allowed[a]) for a in decisive))] = True
+        return atoms.of_share(inside)
 
-    def _free(self, attributes: tuple[int, ...]) -> Floats | None:
-        """The free variances of all cells of some attributes, kept for further questions."""
+    def _whole(self, attributes: tuple[int, ...]) -> _Atoms | None:
+        """All cells of some attributes, kept for further questions."""
         if attributes not in self.kept:
-            atoms = self._atoms(attributes, None)
-            self.kept[attributes] = (
-                None
-                if atoms is None
-                else free_variances(atoms.errors.reshape(-1)).reshape(atoms.errors.shape)
-            )
+            self.kept[attributes] = self._atoms(attributes, None)
         return self.kept[attributes]
 
     def _conditional(self, formula: Formula, given: Formula) -> Figure:
@@ -327,7 +344,14 @@ class Questions:
         inside = np.ones(joint.shape, dtype=bool)
         if where is not None:
             inside = self._holding(where, attributes)
-        return _Atoms(tuple(attributes), errors, inside, len(columns))
+        far = joint - independent(joint)
+        return _Atoms(tuple(attributes), errors, inside, len(columns), far, self._lost(attributes))
+
+    def _lost(self, attributes: Sequence[int]) -> float:
+        """Which part of a dependence of these attributes is typically lost."""
+        if self.errors is None or not len(attributes):
+            return 0.0
+        return float(self.errors.lost[min(len(attributes), MOST_LITERALS) - 1])
 
     def _holding(self, formula: Formula, attributes: Sequence[int]) -> Bools:
         """In which atoms a formula holds; the attributes are all that it names."""

@@ -45,14 +45,19 @@ def _uncertainty(release: Published) -> Json | None:
     """The logarithm of the standard error, by the logarithm of an answer's distance from 0 or 1.
 
     There is one row for queries of one literal, one for queries of two, and so on; the last row is
-    for all longer ones. The page interpolates between the places. None if the release knows no
+    for all longer ones. The page interpolates between the places. `lost` is the part of a
+    dependence that a fit typically loses. None if the release knows no
     standard errors, because a page never guesses.
     """
     errors = release.errors
     if errors is None or not np.all(np.isfinite(errors.scale)):
         return None
     places = np.log(np.sqrt(np.maximum(LEVELS[:-1], 3e-5) * LEVELS[1:]))
-    return {"places": places.tolist(), "rows": np.log(errors.scale).tolist()}
+    return {
+        "places": places.tolist(),
+        "rows": np.log(errors.scale).tolist(),
+        "lost": errors.lost.tolist(),
+    }
 
 
 def _covered(release: Published, components: Components) -> list[int]:

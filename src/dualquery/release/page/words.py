@@ -33,6 +33,7 @@ PARAMETERS = {
     "queries": "queries of the workload",
     "oracle": "how records that satisfy the draws were found",
     "free": "the value of attributes that no draw names",
+    "free_share": "the share of the budget that their one-way tables took",
     "training": "how a model is fitted to draws",
     "tables": "the marginals that were measured, and how models were fitted to them",
     "seed": "set only in experiments, which are not private",

@@ -112,12 +112,21 @@ Object.assign(dualquery, (() => {
     return freeVariances(shares.map((share) => model.errorOf(attributes, share)));
   }
 
+  // The part of a dependence of these attributes that a fit typically loses.
+  function lostPart(model, attributes) {
+    if (!model.uncertainty || !attributes.length) return 0;
+    return model.uncertainty.lost[Math.min(attributes.length, MOST_LITERALS) - 1];
+  }
+
   // The standard error of a share; null where it is unknown. A conjunction that joins several
   // codes, such as a range, has the error of their sum, if that is larger.
   function errorOfShare(model, query, share) {
     const plain = model.error(query, share);
     const condition = new Condition(model, query);
-    const joins = condition.decisive.some((a) => condition.sets.get(a).filter(Boolean).length > 1);
+    const joins = condition.decisive.some((a) => {
+      const set = condition.sets.get(a), count = set.filter(Boolean).length;
+      return count > 1 && count < set.length - 1;
+    });
     if (plain === null || condition.parity || !joins) return plain;
     const attributes = [...condition.decisive].sort((a, b) => a - b);
     const free = freeCells(model, attributes);
@@ -128,7 +137,13 @@ Object.assign(dualquery, (() => {
     cellsOf(sizes).forEach((codes, i) => {
       if (condition.holds(attributes, codes)) inside += free[i];
     });
-    return Math.max(plain, Math.sqrt(Math.max(inside - inside ** 2 / Math.max(every, 1e-300), 0)));
+    const square = Math.max(inside - inside ** 2 / Math.max(every, 1e-300), 0);
+    // How far the share is from what independent columns would have; a fit loses a part of that.
+    const away = share - attributes.reduce((product, a) => {
+      const own = joint(model, [a], {kind: "conjunction", literals: []});
+      return product * own.reduce((sum, s, code) => sum + (condition.sets.get(a)[code] ? s : 0), 0);
+    }, 1);
+    return Math.max(plain, Math.hypot(Math.sqrt(square), lostPart(model, attributes) * away));
   }
 
   // What the finest cells say about the error of each cell; null if they are too many.

@@ -50,3 +50,12 @@ def free_variances(errors: Floats) -> Floats:
         part = free / np.where(total > 0.0, total, 1.0)
         free = squares / (1.0 - np.minimum(part, 0.5))
     return free
+
+
+def independent(cells: Floats) -> Floats:
+    """The cells that columns with the same distributions would have if they were independent."""
+    found = np.ones((1,) * cells.ndim)
+    for axis in range(cells.ndim):
+        others = tuple(other for other in range(cells.ndim) if other != axis)
+        found = found * cells.sum(axis=others, keepdims=True)
+    return found

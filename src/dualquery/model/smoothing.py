@@ -1,0 +1,334 @@
+"""A smooth density through noisy counts of sub-bins, and of sub-bins that were counted together.
+
+All matrices here are a few diagonals, plus one rank for each count of several sub-bins. So a step
+costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+BENT = 100.0
+"""How dear a tail that bends upwards is."""
+
+STEPS = 60
+LONGEST = 3.0
+"""Newton steps of a fit, and the most that the logarithm of a density changes in one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One table of a column: counts of sub-bins, or of several of them together.
+
+    Attributes:
+        of_part: per sub-bin, the cell that it is a part of.
+        counts: per cell, its noisy count.
+        noise: the standard deviation of their noise.
+    """
+
+    of_part: npt.NDArray[np.integer]
+    counts: Floats
+    noise: float
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What several tables of one column say together.
+
+    Attributes:
+        counts: per sub-bin, the mean of the counts that are about it alone.
+        noise: per sub-bin, the standard deviation of that mean.
+        members: per count of several sub-bins, a row that says of which.
+        sums: those counts.
+        sum_noise: the standard deviation of each.
+    """
+
+    counts: Floats
+    noise: Floats
+    members: Mask
+    sums: Floats
+    sum_noise: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, noise: float, again: Sequence[Cells] = ()) -> Observed:
+        """Put tables together.
+
+        Args:
+            counts: a noisy count per sub-bin.
+            noise: the standard deviation of their noise.
+            again: further tables.
+        """
+        precision = np.full(len(counts), noise**-2.0)
+        pulled = counts * precision
+        members, sums, sum_noise = [], [], []
+        for one in again:
+            alone = np.bincount(one.of_part)[one.of_part] == 1
+            pulled[alone] += one.counts[one.of_part[alone]] * one.noise**-2.0
+            precision[alone] += one.noise**-2.0
+            for cell in np.unique(one.of_part[~alone]).tolist():
+                members.append(one.of_part == cell)
+                sums.append(one.counts[cell])
+                sum_noise.append(one.noise)
+        return cls(
+            pulled / precision,
+            precision**-0.5,
+            np.array(members, dtype=bool).reshape(len(members), len(counts)),
+            np.array(sums, dtype=np.float64),
+            np.array(sum_noise, dtype=np.float64),
+        )
+
+    def with_chance(self, expected: Floats) -> Observed:
+        """The same counts as signs of a density, around which the rows fell by chance.
+
+        Args:
+            expected: per sub-bin, about how many rows are to be expected.
+        """
+        return replace(
+            self,
+            noise=np.sqrt(self.noise**2 + expected),
+            sum_noise=np.sqrt(self.sum_noise**2 + self.members @ expected),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """How the rows of a table fell around a density, as far as counts show it.
+
+    If a density expects m rows in a sub-bin, the number of rows has a variance of m. Noisy counts
+    are conditions on these numbers.
+
+    Attributes:
+        counts: per sub-bin, the expected number of rows, given the noisy counts.
+        open: its variance, given the counts of single sub-bins.
+        members: per count of several sub-bins, of which it is.
+        sum_noise: the standard deviation of each.
+    """
+
+    counts: Floats
+    open: Floats
+    members: Mask
+    sum_noise: Floats
+
+    @classmethod
+    def of(cls, expected: Floats, observed: Observed) -> Chance:
+        """Weigh a density against the counts.
+
+        Args:
+            expected: per sub-bin, the number of rows by the density; 0 if it says nothing.
+            observed: the counts.
+        """
+        told = expected > 0.0
+        noise = observed.noise**2
+        weight = np.where(told, expected / (expected + noise), 0.0)
+        counts = expected + weight * (observed.counts - expected)
+        left = weight * noise
+        whole = ~(observed.members & ~told).any(axis=1)
+        members, sum_noise = observed.members[whole], observed.sum_noise[whole]
+        for member, total, each in zip(members, observed.sums[whole], sum_noise, strict=True):
+            away = (total - counts[member].sum()) / (left[member].sum() + each**2)
+            counts = counts + np.where(member, left * away, 0.0)
+        return cls(counts, left, members, sum_noise)
+
+    def variance(self, moves: Floats) -> float:
+        """The variance of a figure that moves so with each row."""
+        found = float((moves**2 * self.open).sum())
+        for member, each in zip(self.members, self.sum_noise, strict=True):
+            left = self.open[member]
+            found -= float(moves[member] @ left) ** 2 / float(left.sum() + each**2)
+        return max(found, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """How firmly counts hold the logarithm of a density: a matrix whose inverse is a covariance.
+
+    Attributes:
+        bands: its upper diagonals, the main one last.
+        pulls: a row per rank that is added to them.
+        weights: of those ranks.
+    """
+
+    bands: Floats
+    pulls: Floats
+    weights: Floats
+
+    def solve(self, right: Floats) -> Floats:
+        """What the inverse makes of a vector."""
+        from scipy.linalg import solveh_banded
+
+        if not len(self.pulls):
+            plain: Floats = solveh_banded(self.bands, right)
+            return plain
+        both = solveh_banded(self.bands, np.column_stack([right, self.pulls.T]))
+        alone, pulled = both[:, 0], both[:, 1:]
+        inner = np.diag(1.0 / self.weights) + self.pulls @ pulled
+        found: Floats = alone - pulled @ np.linalg.solve(inner, self.pulls @ alone)
+        return found
+
+    @property
+    def log_determinant(self) -> float:
+        from scipy.linalg import cholesky_banded, solveh_banded
+
+        found = 2.0 * float(np.log(cholesky_banded(self.bands)[-1]).sum())
+        if not len(self.pulls):
+            return found
+        pulled = solveh_banded(self.bands, self.pulls.T)
+        inner = np.eye(len(self.weights)) + self.weights[:, None] * (self.pulls @ pulled)
+        return found + float(np.linalg.slogdet(inner)[1])
+
+
+def differences(middles: Floats, order: int) -> Floats:
+    """Differences at inner places, so that their squares add up to ∫ (f⁽ᵒʳᵈᵉʳ⁾)².
+
+    Row i holds the factors of f[i] to f[i + order].
+
+    Args:
+        middles: where f is known.
+        order: 2 for bends, 3 for changes of bends.
+    """
+    rows, at = np.ones((len(middles), 1)), middles
+    for _ in range(order):
+        gaps = np.diff(at)
+        none = np.zeros((len(rows) - 1, 1))
+        rows = (np.hstack([none, rows[1:]]) - np.hstack([rows[:-1], none])) / gaps[:, None]
+        at = (at[1:] + at[:-1]) / 2.0
+    return rows * np.sqrt(gaps)[:, None]
+
+
+def squared(rows: Floats, dear: Floats, bands: int) -> Floats:
+    """Σ dear·row·rowᵀ as so many upper diagonals, the main one last.
+
+    Args:
+        rows: as `differences` gives them.
+        dear: a factor per row.
+        bands: how many diagonals; at least as many as a row has factors.
+    """
+    width = rows.shape[1]
+    found = np.zeros((bands, len(rows) + width - 1))
+    for one in range(width):
+        for other in range(one, width):
+            product = dear * rows[:, one] * rows[:, other]
+            found[bands - 1 - (other - one), other : other + len(rows)] += product
+    return found
+
+
+def applied(rows: Floats, f: Floats) -> Floats:
+    """The difference of f that each row stands for."""
+    windows = np.lib.stride_tricks.sliding_window_view(f, rows.shape[1])
+    found: Floats = (rows * windows).sum(axis=1)
+    return found
+
+
+class Smoothing:
+    """Shares p = width·exp(f): squared distances from the counts, plus what f costs.
+
+    f costs the square of its differences of one order: what has none of them is free. Where nothing
+    of the column is seen, it costs to bend upwards.
+    """
+
+    def __init__(
+        self, observed: Observed, total: float, widths: Floats, middles: Floats, order: int,
+        tails: Mask,
+    ) -> None:  # fmt: skip
+        """Set the problem.
+
+        Args:
+            observed: the counts.
+            total: the number of records.
+            widths: of the sub-bins, on the scale of the column.
+            middles: of the sub-bins, on that scale.
+            order: of the differences that cost.
+            tails: at which inner sub-bins the column is not seen.
+        """
+        self.counts, self.sums = observed.counts / total, observed.sums / total
+        self.precision = (total / observed.noise) ** 2
+        self.sum_precision = (total / observed.sum_noise) ** 2
+        self.members = observed.members
+        self.widths = widths
+        self.rows, self.bends = differences(middles, order), differences(middles, 2)
+        self.tails = tails
+
+    def likeliest(self, used: Mask, stiffnesses: Floats) -> tuple[Floats, Curvature]:
+        """The shares of the stiffness with the largest (approximate) marginal likelihood.
+
+        Args:
+            used: which sub-bins are smooth; counts of the others say nothing about the density.
+            stiffnesses: how dear differences are, from the stiffest.
+        """
+        precision = np.where(used, self.precision, 0.0)
+        whole = ~(self.members & ~used).any(axis=1)
+        sums = np.where(whole, self.sum_precision, 0.0)
+        f = np.full(len(self.counts), -np.log(self.widths.sum()))
+        best = -np.inf
+        for stiffness in stiffnesses:
+            f, cost = self._fit(f, stiffness, precision, sums)
+            shares = self._shares(f)
+            costs = np.full(len(self.rows), stiffness)
+            held = self._curvature(shares, precision, sums, costs)
+            held.bands[-1] += 1e-12 * held.bands[-1].max()
+            likelihood = -cost + 0.5 * len(self.rows) * np.log(stiffness)
+            likelihood -= 0.5 * held.log_determinant
+            if likelihood > best or best == -np.inf:
+                best, kept, curved = float(likelihood), shares, held
+        return kept, curved
+
+    def _fit(
+        self, f: Floats, stiffness: float, precision: Floats, sums: Floats
+    ) -> tuple[Floats, float]:
+        """Newton's method, damped where a step would go uphill."""
+        cost, damping = self._cost(f, stiffness, precision, sums), 1e-3
+        for _ in range(STEPS):
+            shares = self._shares(f)
+            away = precision * (shares - self.counts)
+            away += (sums * (self.members @ shares - self.sums)) @ self.members
+            rough, bent = applied(self.rows, f), applied(self.bends, f)
+            up = np.where(self.tails & (bent > 0.0), BENT, 0.0)
+            slope = shares * away
+            for rows, pulled in ((self.rows, stiffness * rough), (self.bends, up * bent)):
+                for place in range(rows.shape[1]):
+                    slope[place : place + len(rows)] += rows[:, place] * pulled
+            costs = np.full(len(self.rows), stiffness)
+            held = self._curvature(shares, precision, sums, costs)
+            held.bands[-self.bends.shape[1] :] += squared(self.bends, up, self.bends.shape[1])
+            held.bands[-1] += np.maximum(shares * away, 0.0)
+            before, main = cost, held.bands[-1].copy()
+            while damping < 1e12:
+                held.bands[-1] = main + damping + 1e-12 * main.max()
+                step = np.clip(held.solve(-slope), -LONGEST, LONGEST)
+                cost = self._cost(f + step, stiffness, precision, sums)
+                if cost < before:
+                    break
+                damping *= 4.0
+            else:
+                return f, before
+            f, damping = f + step, max(damping / 4.0, 1e-9)
+            if before - cost < 1e-7 * (1.0 + cost):
+                break
+        return f, cost
+
+    def _curvature(
+        self, shares: Floats, precision: Floats, sums: Floats, dear: Floats
+    ) -> Curvature:
+        bands = squared(self.rows, dear, self.rows.shape[1])
+        bands[-1] += precision * shares**2
+        kept = sums > 0.0
+        return Curvature(bands, self.members[kept] * shares, sums[kept])
+
+    def _cost(self, f: Floats, stiffness: float, precision: Floats, sums: Floats) -> float:
+        shares = self._shares(f)
+        squares = float((precision * (self.counts - shares) ** 2).sum())
+        squares += float((sums * (self.sums - self.members @ shares) ** 2).sum())
+        bent = applied(self.bends, f)
+        up = float((BENT * bent**2)[self.tails & (bent > 0.0)].sum())
+        return 0.5 * (squares + stiffness * float((applied(self.rows, f) ** 2).sum()) + up)
+
+    def _shares(self, f: Floats) -> Floats:
+        shares: Floats = self.widths * np.exp(np.minimum(f, 50.0))
+        return shares

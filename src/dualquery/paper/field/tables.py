@@ -1,0 +1,182 @@
+"""The tables of the comparison, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dualquery.paper.experiments.store import FinishedRun, distinct, mean, where
+from dualquery.paper.field.methods import OURS
+from dualquery.paper.field.runs import FEM_EPSILONS
+from dualquery.paper.field.verdicts import AVERAGE, ERRORS, MAXIMUM, Race, ends
+
+FEM_PUBLISHED = {
+    "some-3": dict(zip(FEM_EPSILONS, (0.172, 0.133, 0.113, 0.106, 0.078, 0.076), strict=True)),
+    "some-5": dict(zip(FEM_EPSILONS, (0.153, 0.133, 0.110, 0.108, 0.080, 0.071), strict=True)),
+}
+"""Maximum errors that FEM's authors state on Adult, read off their figure."""
+
+Cell = Callable[[Sequence[FinishedRun]], str]
+
+
+def short(value: float) -> str:
+    """Two digits that count, without the zero before the point."""
+    if value != value:
+        return ""
+    text = f"{value:.1e}" if value < 5e-5 else f"{float(f'{value:.2g}'):f}".rstrip("0")
+    return text.removeprefix("0") if text.startswith("0.") else text
+
+
+def errors(runs: Sequence[FinishedRun]) -> str:
+    """Maximum and average error."""
+    return f"{short(mean(runs, MAXIMUM))} {short(mean(runs, AVERAGE))}"
+
+
+def effort(runs: Sequence[FinishedRun]) -> str:
+    """Processor seconds and the peak of memory."""
+    seconds = min(run.number("processor_seconds") for run in runs)
+    peak = max(run.number("peak_bytes") for run in runs) / 2**30
+    return f"{seconds:.0f} s {peak:.1f} GB" if seconds >= 10 else f"{seconds:.1f} s {peak:.1f} GB"
+
+
+def grid(
+    runs: Sequence[FinishedRun],
+    column: str,
+    heads: Sequence[tuple[str, object]],
+    order: Mapping[str, str],
+    cell: Cell,
+) -> str:
+    """One row per method and one column per table or ε; what ended says how.
+
+    Args:
+        runs: the stored runs.
+        column: the column of a run that tells the columns of the grid apart.
+        heads: the heading and the value of each.
+        order: the title of each method, in order.
+        cell: the text of some equal runs that ended well.
+    """
+    lines = [
+        f"| method | {' | '.join(head for head, _ in heads)} |",
+        f"| --- | {' | '.join('---:' for _ in heads)} |",
+    ]
+    best = {value: _best(where(runs, **{column: value})) for _, value in heads}
+    for method, title in order.items():
+        here = where(runs, method=method)
+        if not here:
+            continue
+        texts = []
+        for _, value in heads:
+            found = where(here, **{column: value})
+            answered = [run for run in found if not run["end"]]
+            text = cell(answered) if answered else _ended(found)
+            marked = answered and cell is errors and best[value] == method
+            texts.append(f"**{text}**" if marked else text)
+        pure = [run for run in here if not run["end"] and run.number("kept_delta") == 0.0]
+        shown = f"**{title}**" if method == OURS else title + (" (δ = 0)" if pure else "")
+        lines.append(f"| {shown} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def _best(runs: Sequence[FinishedRun]) -> str:
+    """The method with the least average error."""
+    answered = [run for run in runs if not run["end"]]
+    means = {run["method"]: 0.0 for run in answered}
+    for name in means:
+        means[name] = mean(where(answered, method=name), AVERAGE)
+    return min(means, key=lambda name: means[name], default="")
+
+
+def _ended(runs: Sequence[FinishedRun]) -> str:
+    return runs[0]["end"].partition(":")[0] if runs else ""
+
+
+def widths(runs: Sequence[FinishedRun], dataset: str, order: Mapping[str, str], cell: Cell) -> str:
+    """A grid over the widths of a generated table, at ε = 1.
+
+    Args:
+        runs: the stored runs.
+        dataset: the kind of table.
+        order: the title of each method, in order.
+        cell: what each cell says.
+    """
+    here = where(runs, dataset=dataset, epsilon=1.0)
+    heads = [(f"{columns:,}", columns) for columns in distinct(here, "columns")]
+    return grid(here, "columns", heads, order, cell)
+
+
+def epsilons(
+    runs: Sequence[FinishedRun], dataset: str, columns: int, order: Mapping[str, str]
+) -> str:
+    """A grid over ε on one table.
+
+    Args:
+        runs: the stored runs.
+        dataset: the kind of table.
+        columns: its width.
+        order: the title of each method, in order.
+    """
+    here = where(runs, dataset=dataset, columns=columns)
+    values = sorted({run.number("epsilon") for run in here})
+    return grid(here, "epsilon", [(f"ε = {value:g}", value) for value in values], order, errors)
+
+
+def lost(races: Sequence[Race], order: Mapping[str, str]) -> str:
+    """Where the package is behind.
+
+    Args:
+        races: all races.
+        order: the title of each method.
+    """
+    lines = ["| table | error | this package | ahead of it | its error |", "| --- " * 5 + "|"]
+    for race in races:
+        if race.ahead:
+            continue
+        title = order.get(race.best, race.best) + (" (δ = 0)" if race.pure else "")
+        lines.append(
+            f"| {race.place.text} | {ERRORS[race.error]} | {short(race.ours)} | {title} | "
+            f"{short(race.theirs)} |"
+        )
+    return "\n".join(lines)
+
+
+def ends_table(runs: Sequence[FinishedRun], order: Mapping[str, str]) -> str:
+    """Where each method ends, and why.
+
+    Args:
+        runs: the stored runs.
+        order: the title of each method, in order.
+    """
+    lines = ["| method | table | served up to | ended at | reason |", "| --- " * 5 + "|"]
+    for end in ends(runs, list(order)):
+        served = f"{end.served:,}" if end.served else "none"
+        lines.append(
+            f"| {order[end.method]} | {end.dataset} | {served} | {end.columns:,} | {end.reason} |"
+        )
+    return "\n".join(lines) if len(lines) > 2 else "No run ended without answers."
+
+
+def published(runs: Sequence[FinishedRun], kind: str, order: Mapping[str, str]) -> str:
+    """FEM's published maximum errors beside ours, by ε.
+
+    Args:
+        runs: the runs in published settings.
+        kind: which of its settings.
+        order: the title of each method, in order.
+    """
+    here = where(runs, kind=kind)
+    methods = [name for name in order if where(here, method=name)]
+    lines = [
+        f"| ε | FEM, published | {' | '.join(order[name] for name in methods)} |",
+        "| ---: " * (len(methods) + 2) + "|",
+    ]
+    for epsilon, value in FEM_PUBLISHED[kind].items():
+        found = [where(here, method=name, epsilon=epsilon) for name in methods]
+        if not any(found):
+            continue
+        texts = [
+            short(mean(well, MAXIMUM))
+            if (well := [run for run in some if not run["end"]])
+            else _ended(some)
+            for some in found
+        ]
+        lines.append(f"| {epsilon:g} | {short(value)} | {' | '.join(texts)} |")
+    return "\n".join(lines)

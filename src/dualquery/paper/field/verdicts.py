@@ -1,0 +1,134 @@
+"""What follows from the stored runs: who is ahead where, and where each method ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dualquery.paper.experiments.store import FinishedRun, mean, where
+from dualquery.paper.field.methods import OUR_ROWS, OURS, PEERS
+
+AVERAGE, MAXIMUM = "average_error", "max_error"
+ERRORS = {AVERAGE: "average error", MAXIMUM: "maximum error"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table at an ε."""
+
+    dataset: str
+    columns: int
+    epsilon: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.dataset}, {self.columns:,} columns, ε = {self.epsilon:g}"
+
+    def of(self, runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+        """The runs at this place that gave answers."""
+        found = where(runs, dataset=self.dataset, columns=self.columns, epsilon=self.epsilon)
+        return [run for run in found if not run["end"]]
+
+
+def places(runs: Iterable[FinishedRun]) -> list[Place]:
+    """All places, in order."""
+    found = {Place(run["dataset"], int(run["columns"]), run.number("epsilon")) for run in runs}
+    return sorted(found, key=lambda place: (place.dataset, place.columns, place.epsilon))
+
+
+@dataclass(frozen=True)
+class Race:
+    """The package against the best of the others in one error at one place.
+
+    Attributes:
+        place: where.
+        error: which error, as a column.
+        ours: the package's.
+        best: the method that is best among the others.
+        theirs: its error.
+        others: how many other methods have answers there.
+        pure: whether that method kept a pure ε, a stronger promise.
+    """
+
+    place: Place
+    error: str
+    ours: float
+    best: str
+    theirs: float
+    others: int
+    pure: bool = False
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the package is; a tie is none."""
+        return self.ours < self.theirs
+
+
+def races(
+    runs: Sequence[FinishedRun], against: Iterable[str] | None = None, of: str = OURS
+) -> list[Race]:
+    """One race per place and error, wherever both sides have answers.
+
+    Args:
+        runs: the stored runs.
+        against: the methods to compare with; None for all.
+        of: the method that stands for the package.
+    """
+    made = []
+    for place in places(runs):
+        here = place.of(runs)
+        ours = where(here, method=of)
+        others = {run["method"] for run in here} - {OURS, OUR_ROWS}
+        others = others if against is None else others & set(against)
+        if not ours or not others:
+            continue
+        for error in ERRORS:
+            means = {name: mean(where(here, method=name), error) for name in others}
+            best = min(sorted(means), key=lambda name: means[name])
+            pure = all(run.number("kept_delta") == 0.0 for run in where(here, method=best))
+            made.append(Race(place, error, mean(ours, error), best, means[best], len(means), pure))
+    return made
+
+
+def peers_races(runs: Sequence[FinishedRun]) -> list[Race]:
+    """The package's synthetic rows against those of other packages."""
+    return races(runs, PEERS, OUR_ROWS)
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a method ends on one kind of table.
+
+    Attributes:
+        method: its name.
+        dataset: the kind of table.
+        served: the most columns that it answered; 0 for none.
+        columns: the fewest columns at which it ended.
+        reason: how.
+    """
+
+    method: str
+    dataset: str
+    served: int
+    columns: int
+    reason: str
+
+
+def ends(runs: Sequence[FinishedRun], order: Sequence[str]) -> list[End]:
+    """The first end of each method on each kind of table, at any ε.
+
+    Args:
+        runs: the stored runs.
+        order: the methods, in the order of the list.
+    """
+    made = []
+    for method in order:
+        for dataset in sorted({run["dataset"] for run in where(runs, method=method)}):
+            here = where(runs, method=method, dataset=dataset)
+            ended = [run for run in here if run["end"] and not run["end"].startswith("not run")]
+            if not ended:
+                continue
+            first = min(ended, key=lambda run: int(run["columns"]))
+            served = max((int(run["columns"]) for run in here if not run["end"]), default=0)
+            made.append(End(method, dataset, served, int(first["columns"]), first["end"]))
+    return made

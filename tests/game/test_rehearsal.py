@@ -1,0 +1,119 @@
+"""What rehearsals of measured tables say about errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.game.rehearsal import _chance, _chance_unseen, rehearse_tables
+from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.game.tables_steps import Kind, Step, TablesPlan
+from dualquery.game.wide_player import player_of
+from dualquery.model.standard_errors import ErrorTable
+from dualquery.privacy.calibration import Budget
+from dualquery.privacy.events import Noise
+from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.workloads.generators import all_marginals
+from dualquery.workloads.marginals import Groups, Marginals
+
+ROWS = 2000
+
+
+def fitted(
+    *, wide: bool, kept: float = 0.7, noise_scale: float = 20.0
+) -> tuple[TablesPlayer, Known]:
+    """Three columns that depend on one another, all pairs measured, and two short fits."""
+    schema = Schema(tuple(Attribute.categorical(f"a{i}", list(range(3))) for i in range(3)))
+    random = np.random.default_rng(4)
+    hidden = random.integers(0, 3, ROWS)
+    rows = np.stack(
+        [
+            np.where(random.random(ROWS) < kept, hidden, random.integers(0, 3, ROWS))
+            for _ in range(3)
+        ]
+    )
+    budget = Budget(
+        epsilon=1.0, delta=1e-6, rows=ROWS, neighbours=Neighbours.REPLACE_ONE, accountant="gaussian"
+    )
+    steps = (Step(Kind.ONE_WAY, 0.1, 3), Step(Kind.PAIRS, 0.9, 3))
+    plan = TablesPlan(budget, steps, 1000.0, 4, 2, 2, 20, 20, 20, wide)
+    groups, measurements = Groups.single(schema), []
+    for sets in ([(0,), (1,), (2,)], [(0, 1), (0, 2), (1, 2)]):
+        marginals = Marginals(groups, np.array(sets, dtype=np.int32))
+        counts = [np.bincount(3 * rows[s[0]] + rows[s[-1]], minlength=9) for s in sets]
+        if len(sets[0]) == 1:
+            counts = [np.bincount(rows[s[0]], minlength=3) for s in sets]
+        noise = np.rint(noise_scale * random.standard_normal(marginals.cells)).astype(np.int64)
+        measurements.append(
+            Measurement(marginals, Noise.GAUSSIAN, noise_scale, np.concatenate(counts) + noise)
+        )
+    player = player_of(all_marginals(schema, 2), plan)
+    return player, player.fitted_anew(Known(tuple(measurements)), 20)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_narrow_tables_take_the_larger_error_and_wide_ones_the_mean(
+    wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    player, known = fitted(wide=wide)
+    seen: list[tuple[int, ErrorTable]] = []
+    tabulate = ErrorTable.of_rehearsals
+
+    def watched(workload: Any, answers: Sequence[Any], squares: Sequence[Any]) -> ErrorTable:
+        seen.append((len(answers), tabulate(workload, answers, squares)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(ErrorTable, "of_rehearsals", watched)
+    found = rehearse_tables(player, known)
+    if wide:
+        assert [count for count, _ in seen] == [2]
+        expected = seen[0][1].scale
+    else:
+        assert [count for count, _ in seen] == [1, 1]
+        first, second = (table.scale for _, table in seen)
+        assert (first < second).any()
+        assert (first > second).any()
+        expected = np.where(first > second, first, second)
+    np.testing.assert_array_equal(found.scale, expected)
+    assert found.lost[0] == 0.0
+    assert (found.lost >= 0.0).all()
+
+
+def test_chance_is_what_counts_scatter_beyond_the_counts_of_their_literals() -> None:
+    """Three independent columns: the formula beside the scatter of many drawn tables."""
+    player, known = fitted(wide=False)
+    judged = all_marginals(player.workload.schema, 3)
+    shares = np.array([0.2, 0.3, 0.5])
+    random = np.random.default_rng(0)
+    tables = np.stack(
+        [
+            np.bincount(random.choice(27, ROWS, p=np.kron(np.kron(shares, shares), shares)))
+            for _ in range(2000)
+        ]
+    ).reshape(-1, 3, 3, 3)
+    one, two, three = (tables.sum(axis=axes) / ROWS for axes in ((2, 3), (1, 3), (1, 2)))
+    product = one[:, :, None, None] * two[:, None, :, None] * three[:, None, None, :]
+    scatter = np.mean((tables / ROWS - product) ** 2, axis=0).reshape(-1)
+    term = judged.terms >> 1
+    held = shares[judged.literals.codes[term]]
+    np.testing.assert_allclose(_chance(player, known, judged, held), scatter, rtol=0.2)
+
+
+def test_errors_allow_for_chance_where_columns_are_independent_and_only_there() -> None:
+    """Fits follow what precise pairs show of chance, and nothing of what noisy ones hide."""
+    judged = all_marginals(Schema(fitted(wide=False)[0].workload.schema.attributes), 2)
+    allowed = {}
+    for name, kept, noise in (("depend", 0.7, 20.0), ("noisy", 0.0, 60.0), ("precise", 0.0, 3.0)):
+        player, known = fitted(wide=False, kept=kept, noise_scale=noise)
+        allowed[name] = np.mean(_chance_unseen(player, known, player.model(known), judged))
+    # Nine cells of a pair, alike: variance (1/9 − 5/81)/n.
+    whole = (1.0 / 9.0 - 5.0 / 81.0) / ROWS
+    assert allowed["depend"] == 0.0
+    assert 0.8 * whole < allowed["noisy"] <= 1.1 * whole
+    assert allowed["precise"] < 0.05 * whole
