@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from dualquery.base.errors import DualQueryError
+from dualquery.base.interrupts import orderly
 from dualquery.cli.quick import QUICK, arguments_of
 
 # Typer may bring its own copy of click, so the base of its errors is reached by a public one.
@@ -84,7 +85,12 @@ def main() -> None:
     Errors are one line. A signal ends the process with 128 plus its number: 130 for an interrupt,
     143 for a termination.
     """
-    before = _catch_signals()
+    # Interrupts too, because Typer would turn a KeyboardInterrupt into a silent exit.
+    with orderly(Stopped):
+        _run()
+
+
+def _run() -> None:
     try:
         code = _call(*sys.argv[1:])
         sys.exit(code if isinstance(code, int) else 0)
@@ -108,9 +114,6 @@ def main() -> None:
         if isinstance(error, OSError) and error.errno in _FULL:
             _fail(f"no room left on the disk: {error}", 1, error)
         _fail(f"{type(error).__name__}: {error} (DUALQUERY_DEBUG=1 shows where)", 1, error)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _call(command: str = "", *line: str) -> object:
@@ -124,29 +127,6 @@ def _call(command: str = "", *line: str) -> object:
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def _catch_signals() -> dict[int, Any]:
-    """Make signals that end the process end it in order; ignored signals stay ignored.
-
-    Returns:
-        The handlers before, by the number of their signal.
-    """
-
-    def stop(number: int, frame: object) -> None:
-        raise Stopped(number)
-
-    before: dict[int, Any] = {}
-    # Interrupts too, because Typer would turn a KeyboardInterrupt into a silent exit.
-    usual = (signal.SIG_DFL, signal.default_int_handler)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) in usual:
-            try:
-                before[number] = signal.signal(number, stop)
-            except ValueError:  # only the main thread may handle signals
-                break
-    return before
 
 
 def _notes(error: BaseException | None) -> list[str]:

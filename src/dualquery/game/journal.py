@@ -36,6 +36,7 @@ import numpy as np
 
 from dualquery.base.errors import ReleaseError
 from dualquery.base.files import lock, sync_directory, write_all, write_durable
+from dualquery.base.interrupts import held
 from dualquery.base.stored import Arrays, Document, Json
 from dualquery.game.moves import Move, read_move
 from dualquery.game.transcript import Released
@@ -271,13 +272,14 @@ class Journal:
 
     def _write(self, kind: bytes, number: int, arrays: Arrays) -> None:
         content = io.BytesIO()
-        np.savez(content, allow_pickle=False, **arrays)
-        body = content.getvalue()
-        fields = _FIELDS.pack(kind, number, len(body))
-        chain = self._next(fields, body)
-        write_all(self._handle, fields + chain + body)
-        os.fsync(self._handle)
-        self._chain = chain
+        with held():
+            np.savez(content, allow_pickle=False, **arrays)
+            body = content.getvalue()
+            fields = _FIELDS.pack(kind, number, len(body))
+            chain = self._next(fields, body)
+            write_all(self._handle, fields + chain + body)
+            os.fsync(self._handle)
+            self._chain = chain
 
     def _next(self, fields: bytes, body: bytes) -> bytes:
         digest = hashlib.blake2b(self._chain, digest_size=_DIGEST)

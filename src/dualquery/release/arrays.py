@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.interrupts import held
+
 LARGE = 1 << 20
 """Bytes from which arrays of floating-point numbers are stored as they are, and others are
 compressed in a hurry: millions of queries take a quarter of the time and a tenth more room."""
@@ -22,13 +24,13 @@ compressed in a hurry: millions of queries take a quarter of the time and a tent
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write an `.npz` file that `numpy.load` reads; the same arrays make the same bytes."""
-    with zipfile.ZipFile(path, "w") as archive:
+    with held(), zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
             if array.dtype.kind != "f" and array.nbytes >= LARGE:
-                held = io.BytesIO()
-                np.lib.format.write_array(held, np.asanyarray(array), allow_pickle=False)
-                archive.writestr(entry, held.getbuffer(), zipfile.ZIP_DEFLATED, compresslevel=1)
+                content = io.BytesIO()
+                np.lib.format.write_array(content, np.asanyarray(array), allow_pickle=False)
+                archive.writestr(entry, content.getbuffer(), zipfile.ZIP_DEFLATED, compresslevel=1)
                 continue
             plain = array.dtype.kind == "f" and array.nbytes >= LARGE
             entry.compress_type = zipfile.ZIP_STORED if plain else zipfile.ZIP_DEFLATED

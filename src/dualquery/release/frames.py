@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
+from dualquery.base.interrupts import held
 from dualquery.base.stored import Array
 from dualquery.domain.answers import together
 from dualquery.domain.attributes import Attribute
@@ -438,7 +439,7 @@ def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = N
         from scipy import sparse
 
         sparse.save_npz(path, _sparse(table))
-        with zipfile.ZipFile(path, "a") as archive:
+        with held(), zipfile.ZipFile(path, "a") as archive:
             for name, text in told.items():
                 with archive.open(f"{name}.npy", "w") as member:
                     np.lib.format.write_array(member, np.array(text))

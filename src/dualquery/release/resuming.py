@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dualquery.base.errors import DualQueryError, EngineError, Note, ReleaseError
+from dualquery.base.interrupts import orderly
 from dualquery.base.stored import Document
 from dualquery.game import journal
 from dualquery.privacy.ledger import Ledger
@@ -23,7 +24,8 @@ def telling(partial: Path | None) -> Iterator[None]:
     The refusal of a bad request gets no such note, because it says itself what would be right.
     """
     try:
-        yield
+        with orderly(lambda number: KeyboardInterrupt(), ("SIGINT",)):
+            yield
     except BaseException as error:
         if partial is not None and _is_failure(error):
             kept = f"nothing is lost: the draws are kept in {str(partial)!r}, and the same"

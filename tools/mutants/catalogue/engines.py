@@ -113,4 +113,20 @@ MUTANTS = (
         ("tests/engines/test_engines.py::test_private_values_do_not_show",),
         "Counts on their way between machines would end in a scheduler's log.",
     ),
+    Mutant(
+        "signals-raise-anywhere",
+        "src/dualquery/base/interrupts.py",
+        "        elif is_safe(frame):\n",
+        "        elif True:\n",
+        ("tests/base/test_interrupts.py::test_what_must_not_be_left_is_finished_first",),
+        "A signal inside a kernel's named tuple is a segmentation fault.",
+    ),
+    Mutant(
+        "signals-are-not-held",
+        "src/dualquery/base/interrupts.py",
+        "        if _depth:\n",
+        "        if False:\n",
+        ("tests/base/test_interrupts.py::test_an_archive_that_is_written_is_finished",),
+        "An archive that is left half-written hides the interrupt.",
+    ),
 )
