@@ -227,6 +227,17 @@ def test_with_hardly_any_noise_answers_are_true(table: pa.Table) -> None:
     assert made.answers(everything).shape == (1,)
 
 
+def test_under_add_remove_the_number_of_rows_is_not_read(table: pa.Table) -> None:
+    given = {"epsilon": 500.0, "delta": 0.1, "neighbours": Neighbours.ADD_REMOVE}
+    with pytest.raises(ParameterError, match="reference is missing"):
+        MatrixMechanism.fit(open_table(table), QUERIES, source=SeededSource(0), **given)
+    made = MatrixMechanism.fit(
+        open_table(table), QUERIES, source=SeededSource(0), reference=1600, **given
+    )
+    assert made.rows == 1600
+    assert made.privacy.neighbours is Neighbours.ADD_REMOVE
+
+
 def test_a_marginal_that_was_not_asked_for_is_refused(table: pa.Table) -> None:
     narrow = QUERIES.take(np.array([0, 1]))
     made = MatrixMechanism.fit(

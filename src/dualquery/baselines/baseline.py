@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.checks import whole
+from dualquery.base.errors import ParameterError
 from dualquery.base.stored import Json
 from dualquery.privacy.accountants import ACCOUNTANTS, epsilon_by_accountant
 from dualquery.privacy.events import Events
@@ -83,6 +85,24 @@ class Cost:
 
 FREE = Cost(0.0, 0.0, Neighbours.REPLACE_ONE, "fixed before any row is read")
 """The cost of answers that do not depend on the table."""
+
+
+def public_rows(rows: int, neighbours: Neighbours, reference: int | None) -> int:
+    """The number of rows that answers may be divided by.
+
+    Args:
+        rows: of the table; public if neighbours replace a record.
+        neighbours: which tables the promise compares.
+        reference: a public number, needed if one of two neighbours has a record more.
+    """
+    if neighbours is Neighbours.REPLACE_ONE:
+        return rows
+    if reference is None:
+        raise ParameterError(
+            "reference is missing; under add-remove neighbours the number of rows is private, and "
+            "answers are shares of a public one"
+        )
+    return whole("reference", reference)
 
 
 class Statement(Protocol):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dualquery.base.checks import positive
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.baseline import SEEDED, Cost, Floats, public_rows
 from dualquery.baselines.charging import charged
 from dualquery.baselines.universe import AttributeSet, Group, groups_of
 from dualquery.domain.schema import Schema
@@ -247,10 +247,11 @@ class MatrixMechanism:
         delta: float,
         source: RandomSource,
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        reference: int | None = None,
         out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
         ledger: str | Path | None = None,
     ) -> MatrixMechanism:
-        """Tabulate and measure all residuals that a workload needs. The number of rows is public.
+        """Tabulate and measure all residuals that a workload needs.
 
         Args:
             table: the private rows.
@@ -258,8 +259,8 @@ class MatrixMechanism:
             epsilon: the budget.
             delta: the budget's δ, above 0.
             source: the random source of the noise.
-            neighbours: which tables the promise compares; if one of them has a record more, the
-                number of rows is a public reference.
+            neighbours: which tables the promise compares.
+            reference: the public number of rows under add-remove neighbours.
             out_of_domain: what to do with a cell outside its domain.
             ledger: a budget ledger that the run is charged to before its first draw.
         """
@@ -275,6 +276,7 @@ class MatrixMechanism:
         _refuse_many(strategy.coefficients)
         named = sorted({a for chosen in strategy.sigma for a in chosen})
         rows = EncodedRows.read(table, schema, named, out_of_domain)
+        public = public_rows(rows.rows, neighbours, reference)
         residuals: dict[AttributeSet, Floats] = {}
         events = Events.of_measurements(strategy.event)
         with charged(ledger, events, private=source.private, note=cls.name, neighbours=neighbours):
@@ -288,7 +290,7 @@ class MatrixMechanism:
             "" if source.private else SEEDED,
             events,
         )
-        return cls(schema, rows.rows, residuals, strategy, cost)
+        return cls(schema, public, residuals, strategy, cost)
 
     def answers(self, workload: Workload) -> Floats:
         if workload.schema != self.schema:

@@ -1,7 +1,8 @@
 """Noise per query: the Laplace and the Gaussian mechanism over a whole workload.
 
 Private side: they read counts. Each query is answered by its own noisy count. So they answer only
-the workload that they were fitted on, and their error grows with the number of queries.
+the workload that they were fitted on, and their error grows with the number of queries that one
+record can satisfy.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 
 from dualquery.base.checks import positive
 from dualquery.base.errors import QueryError
-from dualquery.baselines.baseline import FLOATING, Cost, Floats
+from dualquery.baselines.baseline import FLOATING, Cost, Floats, public_rows
+from dualquery.baselines.reach import reach
 from dualquery.privacy.accountants import zcdp
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events
@@ -21,19 +23,9 @@ from dualquery.privacy.neighbours import Neighbours
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
 
-# Replacing a record moves each count by at most one. So the counts of m different queries move by
-# at most m in L1 distance and √m in L2 distance, and no smaller bound holds for every workload. A
-# query that is asked twice is measured once. Answers are shares of the table, so its
-# size must be public: neighbours replace one record.
-
-
-@dataclass(frozen=True, eq=False)
-class _Noise:
-    """Noise for the different queries of a workload, and what it costs."""
-
-    values: Floats
-    scale: float
-    privacy: Cost
+# A neighbour moves at most m counts, each by at most one; m is the reach of the workload. So counts
+# move by at most m in L1 distance and √m in L2 distance. A query that is asked twice is measured
+# once. Answers are noisy counts over a public number of rows.
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +42,12 @@ class _Noisy:
         raise NotImplementedError
 
     @staticmethod
-    def _draw(queries: int, epsilon: float, delta: float, generator: np.random.Generator) -> _Noise:
+    def _scale(moved: int, epsilon: float, delta: float) -> tuple[float, float, str]:
+        """The scale of the noise if so many counts move, its δ, and the theorem."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _draw(scale: float, queries: int, generator: np.random.Generator) -> Floats:
         """Noise for so many counts."""
         raise NotImplementedError
 
@@ -63,6 +60,8 @@ class _Noisy:
         epsilon: float,
         delta: float,
         generator: np.random.Generator,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        reference: int | None = None,
     ) -> Self:
         """Add noise to the count of every different query.
 
@@ -72,11 +71,17 @@ class _Noisy:
             epsilon: the budget, which is spent as a whole.
             delta: the budget's δ.
             generator: the source of the noise.
+            neighbours: which tables the promise compares.
+            reference: the public number of rows under add-remove neighbours.
         """
+        rows = public_rows(answers.rows, neighbours, reference)
         first, which = workload.different
-        noise = cls._draw(len(first), epsilon, delta, generator)
-        shares = np.clip((answers.counts[first] + noise.values) / answers.rows, 0.0, 1.0)
-        return cls(shares[which], workload.fingerprint, noise.scale, noise.privacy)
+        moved = reach(workload.take(first), neighbours)
+        scale, spent, proof = cls._scale(moved, epsilon, delta)
+        noise = cls._draw(scale, len(first), generator)
+        shares = np.clip((answers.counts[first] + noise) / rows, 0.0, 1.0)
+        cost = Cost(epsilon, spent, neighbours, proof, FLOATING)
+        return cls(shares[which], workload.fingerprint, scale, cost)
 
     def answers(self, workload: Workload) -> Floats:
         if workload.fingerprint != self.fingerprint:
@@ -89,7 +94,7 @@ class _Noisy:
 class Laplace(_Noisy):
     """Laplace noise on the count of every different query.
 
-    Guarantee: noise of scale b makes one count (1/b)-private. Over m counts that is ε = m/b. For
+    Guarantee: noise of scale b makes one count (1/b)-private. If m counts move that is ε = m/b. For
     δ > 0 it is also ρ = m/(2b²) zero-concentrated, which allows far less noise if m is large. The
     smaller scale of the two is used.
     """
@@ -99,18 +104,20 @@ class Laplace(_Noisy):
         return "laplace"
 
     @staticmethod
-    def _draw(queries: int, epsilon: float, delta: float, generator: np.random.Generator) -> _Noise:
-        scale, proof = laplace_scale(queries, epsilon, delta)
-        spent = 0.0 if proof == "sum" else delta
-        cost = Cost(epsilon, spent, Neighbours.REPLACE_ONE, f"Laplace noise, {proof}", FLOATING)
-        return _Noise(generator.laplace(0.0, scale, queries), scale, cost)
+    def _scale(moved: int, epsilon: float, delta: float) -> tuple[float, float, str]:
+        scale, proof = laplace_scale(moved, epsilon, delta)
+        return scale, 0.0 if proof == "sum" else delta, f"Laplace noise, {proof}"
+
+    @staticmethod
+    def _draw(scale: float, queries: int, generator: np.random.Generator) -> Floats:
+        return generator.laplace(0.0, scale, queries)
 
 
 class Gaussian(_Noisy):
     """Gaussian noise on the count of every different query.
 
-    Guarantee: the counts of neighbours are at most √m apart, so noise of standard deviation √m/μ
-    is μ-Gaussian-private, with μ the largest that (ε, δ) allows.
+    Guarantee: the counts of neighbours are at most √m apart, m the number that move, so noise of
+    standard deviation √m/μ is μ-Gaussian-private, with μ the largest that (ε, δ) allows.
     """
 
     @property
@@ -118,23 +125,25 @@ class Gaussian(_Noisy):
         return "gaussian"
 
     @staticmethod
-    def _draw(queries: int, epsilon: float, delta: float, generator: np.random.Generator) -> _Noise:
-        scale = float(np.sqrt(queries)) / mu_of(epsilon, delta)
-        cost = Cost(epsilon, delta, Neighbours.REPLACE_ONE, "Gaussian noise", FLOATING)
-        return _Noise(generator.normal(0.0, scale, queries), scale, cost)
+    def _scale(moved: int, epsilon: float, delta: float) -> tuple[float, float, str]:
+        return float(np.sqrt(moved)) / mu_of(epsilon, delta), delta, "Gaussian noise"
+
+    @staticmethod
+    def _draw(scale: float, queries: int, generator: np.random.Generator) -> Floats:
+        return generator.normal(0.0, scale, queries)
 
 
-def laplace_scale(queries: int, epsilon: float, delta: float) -> tuple[float, str]:
-    """The smaller of the scales that two proofs allow for so many counts, and the proof's name."""
+def laplace_scale(moved: int, epsilon: float, delta: float) -> tuple[float, str]:
+    """The smaller of the scales that two proofs allow if so many counts move, and the proof."""
     from scipy.optimize import brentq
 
-    pure = queries / positive("epsilon", epsilon)
+    pure = moved / positive("epsilon", epsilon)
     if delta == 0.0:
         return pure, "sum"
 
     def excess(log_scale: float) -> float:
         # A (1/b)-private count has bounded range at most 2/b: ρ = (2/b)²/8 = 1/(2b²).
-        events = Events(np.array([queries]), np.array([2.0 / np.exp(log_scale)]))
+        events = Events(np.array([moved]), np.array([2.0 / np.exp(log_scale)]))
         return zcdp.epsilon(events, delta) - epsilon
 
     low, high = -20.0, float(np.log(pure)) + 20.0

@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.baseline import SEEDED, Cost, Floats, public_rows
 from dualquery.baselines.charging import charged
 from dualquery.baselines.hull import Hull, nearest_in_hull, quick_oracle
 from dualquery.baselines.noise import rational_scale
 from dualquery.baselines.product import Uniform
+from dualquery.baselines.reach import reach
 from dualquery.oracles.oracle import Oracle
 from dualquery.privacy.accountants import get_accountant
 from dualquery.privacy.accountants.gaussian import mu_of
@@ -41,25 +42,25 @@ _SHORT = 1.0 - 1e-10
 
 @dataclass(frozen=True)
 class AllCounts:
-    """Exact noise on the counts of m different queries.
+    """Exact noise on all counts of a workload.
 
-    Guarantee: replacing a record moves each count by at most one, so the counts of m queries by at
-    most m in L1 and √m in L2. Gaussian noise of scale √m/μ is μ-GDP; Laplace noise of scale m/ε is
+    Guarantee: if no neighbour moves more than m counts, each by at most one, counts move by at most
+    m in L1 and √m in L2. Gaussian noise of scale √m/μ is μ-GDP; Laplace noise of scale m/ε is
     ε-private.
     """
 
     event: MeasurementEvent
 
     @classmethod
-    def of(cls, queries: int, epsilon: float, delta: float) -> AllCounts:
-        """Spend (ε, δ) on so many counts.
+    def of(cls, moved: int, epsilon: float, delta: float) -> AllCounts:
+        """Spend (ε, δ) on all counts.
 
         Args:
-            queries: m, how many different queries.
+            moved: m, how many of them a neighbour moves at most.
             epsilon: the budget.
             delta: the budget's δ; 0 for pure ε.
         """
-        l1, l2 = float(queries), math.sqrt(queries) * (1.0 + 1e-15)
+        l1, l2 = float(moved), math.sqrt(moved) * (1.0 + 1e-15)
         epsilon = positive("epsilon", epsilon) * _SHORT
         if delta == 0.0:
             scale = float(rational_scale(l1 / epsilon))
@@ -72,14 +73,16 @@ class AllCounts:
         draw = rounded_gaussian if self.event.noise is Noise.GAUSSIAN else discrete_laplace
         return counts + draw(self.event.scale, len(counts), source)
 
-    def cost(self, delta: float, private: bool) -> Cost:
+    def cost(
+        self, delta: float, private: bool, neighbours: Neighbours = Neighbours.REPLACE_ONE
+    ) -> Cost:
         """The statement of one such release."""
         accountant = "pure" if delta == 0.0 else "gaussian"
         events = Events.of_measurements(self.event)
         return Cost(
             get_accountant(accountant).epsilon(events, delta),
             delta,
-            Neighbours.REPLACE_ONE,
+            neighbours,
             f"exact {self.event.noise} noise on every answer, {accountant} accountant",
             "" if private else SEEDED,
             events,
@@ -109,12 +112,14 @@ class Projection:
         epsilon: float,
         delta: float,
         source: RandomSource,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        reference: int | None = None,
         steps: int = STEPS,
         oracle: Oracle | None = None,
         observer: Callable[[int, int], None] = lambda done, total: None,
         ledger: str | Path | None = None,
     ) -> Projection:
-        """Add noise to all counts and find the nearest table. The number of rows is public.
+        """Add noise to all counts and find the nearest table.
 
         Args:
             answers: the true counts.
@@ -122,6 +127,8 @@ class Projection:
             epsilon: the budget.
             delta: the budget's δ; 0 for pure ε.
             source: the random source of the noise.
+            neighbours: which tables the promise compares.
+            reference: the public number of rows under add-remove neighbours.
             steps: how many records at most.
             oracle: finds records; None for the quick one.
             observer: told how many steps are done, and of how many.
@@ -130,19 +137,20 @@ class Projection:
         whole("steps", steps)
         first, _ = workload.different
         different = workload.take(first)
-        noise = AllCounts.of(len(first), epsilon, delta)
+        rows = public_rows(answers.rows, neighbours, reference)
+        noise = AllCounts.of(reach(different, neighbours), epsilon, delta)
         events = Events.of_measurements(noise.event)
-        with charged(ledger, events, private=source.private, note=cls.name):
+        with charged(ledger, events, private=source.private, note=cls.name, neighbours=neighbours):
             noisy = noise.release(answers.counts[first], source)
         hull = nearest_in_hull(
             different,
-            noisy / answers.rows,
+            noisy / rows,
             Uniform().answers(different),
             steps=steps,
             oracle=oracle or quick_oracle(),
             observer=observer,
         )
-        return cls(hull, noise.cost(delta, source.private))
+        return cls(hull, noise.cost(delta, source.private, neighbours))
 
     def answers(self, workload: Workload) -> Floats:
         if workload.schema != self.hull.workload.schema:

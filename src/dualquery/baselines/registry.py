@@ -158,6 +158,8 @@ def _laplace(task: Task) -> Baseline:
         epsilon=task.epsilon,
         delta=task.delta,
         generator=task.generator,
+        neighbours=task.neighbours,
+        reference=task.rows,
     )
 
 
@@ -168,6 +170,8 @@ def _gaussian(task: Task) -> Baseline:
         epsilon=task.epsilon,
         delta=task.delta,
         generator=task.generator,
+        neighbours=task.neighbours,
+        reference=task.rows,
     )
 
 
@@ -208,6 +212,8 @@ def _projection(task: Task) -> Baseline:
         epsilon=task.epsilon,
         delta=task.delta,
         source=task.source,
+        neighbours=task.neighbours,
+        reference=task.rows,
         steps=projection.STEPS // 4 if task.quick else projection.STEPS,
     )
 
@@ -254,6 +260,7 @@ def _matrix(task: Task) -> Baseline:
         delta=task.delta,
         source=task.source,
         neighbours=task.neighbours,
+        reference=task.rows,
     )
 
 
@@ -301,16 +308,29 @@ _ALL = (
         pure=False,
         neighbours=BOTH,
     ),
-    Method("laplace", "Laplace noise per query", _laplace, exact=False, records=False),
     Method(
-        "gaussian", "Gaussian noise per query", _gaussian, exact=False, pure=False, records=False
+        "laplace",
+        "Laplace noise per query",
+        _laplace,
+        exact=False,
+        neighbours=BOTH,
+        records=False,
+    ),
+    Method(
+        "gaussian",
+        "Gaussian noise per query",
+        _gaussian,
+        exact=False,
+        pure=False,
+        neighbours=BOTH,
+        records=False,
     ),
     Method("mwem", "MWEM as published", _mwem, only_pure=True, needs=_a_universe),
     Method(
         "mwem-improved", "MWEM with improvements", _mwem_improved, only_pure=True, needs=_a_universe
     ),
     Method("mwem on the model", "MWEM on the model", _of_counts(ModelMwem)),
-    Method("projection", "projection", _projection),
+    Method("projection", "projection", _projection, neighbours=BOTH),
     Method(
         "matrix mechanism",
         "matrix mechanism for marginals",

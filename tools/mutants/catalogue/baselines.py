@@ -26,6 +26,39 @@ MUTANTS = (
         "Laplace noise for an L2 distance: m counts move by m in L1, not by √m.",
     ),
     Mutant(
+        "baselines-replaced-record-at-the-price-of-an-added-one",
+        "src/dualquery/baselines/reach.py",
+        "records = 1 if neighbours is Neighbours.ADD_REMOVE else 2",
+        "records = 1",
+        (
+            "tests/baselines/test_reach.py::test_no_record_moves_more_counts",
+            "tests/baselines/test_projection.py::test_no_noisy_counts_tell_neighbours_apart_by_more_than_the_pure_epsilon",
+        ),
+        "A replaced record leaves one cell of a marginal and enters another: both counts move.",
+    ),
+    Mutant(
+        "baselines-codes-that-exclude-what-they-do-not",
+        "src/dualquery/baselines/reach.py",
+        "((factor != 0.0).sum(axis=1) == 1)",
+        "((factor != 0.0).sum(axis=1) >= 1)",
+        (
+            "tests/baselines/test_reach.py::test_no_record_moves_more_counts",
+            "tests/baselines/test_reach.py::test_what_can_hold_together_is_added_up",
+        ),
+        "Literals that several codes satisfy can hold together.",
+    ),
+    Mutant(
+        "baselines-private-number-of-rows-in-the-answers",
+        "src/dualquery/baselines/baseline.py",
+        "    if neighbours is Neighbours.REPLACE_ONE:\n        return rows\n",
+        "    if rows:\n        return rows\n",
+        (
+            "tests/baselines/test_reach.py::test_under_add_remove_the_number_of_rows_is_not_read",
+            "tests/baselines/test_matrix.py::test_under_add_remove_the_number_of_rows_is_not_read",
+        ),
+        "Where a record may be added, the number of rows is private.",
+    ),
+    Mutant(
         "baselines-residual-of-one-record",
         "src/dualquery/baselines/matrix.py",
         "return 2.0 * length * smallest / (smallest - 1.0)",
