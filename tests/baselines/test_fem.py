@@ -70,7 +70,7 @@ def worst_loss(logs: list[np.ndarray]) -> float:
 
 def test_no_transcript_tells_neighbours_apart_by_more_than_stated(worst) -> None:
     price = Price.of(4.0, 0.0, ROWS, 2)
-    stated = price.cost(4.0, 0.0, private=True, rows=ROWS).epsilon
+    stated = price.cost(0.0, private=True).epsilon
     assert 4.0 - 1e-6 <= stated <= 4.0
     assert 0.5 * stated <= worst_loss(worst(price)) <= stated
     wrong = replace(price, temperature=2.0 * price.temperature)
@@ -89,13 +89,13 @@ def test_the_divergence_of_neighbours_is_below_the_delta_of_both_accountants(wor
 def test_the_cost_is_that_of_single_draws() -> None:
     price = Price.of(1.0, 1e-6, 10_000, 30)
     assert price.events.draws.tolist() == [1] * 30
-    stated = price.cost(1.0, 1e-6, private=True, rows=10_000)
+    stated = price.cost(1e-6, private=True)
     assert 1.0 - 1e-6 <= stated.epsilon <= 1.0
     assert stated.epsilon == stated.by_accountant["zcdp"] < stated.by_accountant["gaussian"]
 
 
 def test_without_delta_the_sum_alone_states_epsilon() -> None:
-    stated = Price.of(1.0, 0.0, 10_000, 30).cost(1.0, 0.0, private=True, rows=10_000)
+    stated = Price.of(1.0, 0.0, 10_000, 30).cost(0.0, private=True)
     by_name = stated.by_accountant
     assert by_name.pop("pure") == stated.epsilon
     assert set(by_name.values()) == {np.inf}

@@ -10,16 +10,9 @@ import pytest
 
 from dualquery.base.errors import ParameterError
 from dualquery.baselines.network import Limits, Network, Node, conditional
-from dualquery.baselines.privbayes import (
-    Prices,
-    PrivBayes,
-    Sampled,
-    Settings,
-    Shape,
-    measured_tables,
-    pair_scores,
-    score_sensitivity,
-)
+from dualquery.baselines.privbayes import PrivBayes, Sampled, measured_tables, pair_scores
+from dualquery.baselines.privbayes_prices import Prices, score_sensitivity
+from dualquery.baselines.privbayes_shape import Settings, Shape
 from dualquery.baselines.product import Uniform
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema

@@ -18,27 +18,22 @@ import numpy.typing as npt
 
 from dualquery.base.checks import positive, probability, whole
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.baseline import Cost, Floats
 from dualquery.baselines.charging import charged
 from dualquery.baselines.choosing import choose_some, weighed
 from dualquery.baselines.hull import Hull, nearest_in_hull, quick_oracle
-from dualquery.baselines.noise import rational_scale
 from dualquery.baselines.product import Uniform
+from dualquery.baselines.spending import noise_for, planned, stated, with_noise
 from dualquery.oracles.oracle import Oracle
-from dualquery.privacy.accountants import get_accountant
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events, MeasurementEvent, Noise
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
 from dualquery.privacy.shards import Shard
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
 
 Ints = npt.NDArray[np.int64]
-
-_SHORT = 1.0 - 1e-10
-"""Accountants round up, so a little less than the budget is planned."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +95,11 @@ class Prices:
         """
         rounds, samples = settings.rounds, settings.samples
         share = settings.share if rounds > 1 else 0.0
-        epsilon = positive("epsilon", epsilon) * _SHORT
-        if delta == 0.0:
-            noise, budget = Noise.LAPLACE, share * epsilon
-            scale = float(rational_scale(rounds * samples / ((1.0 - share) * epsilon)))
-        else:
-            mu = mu_of(epsilon, delta)
-            noise, budget = Noise.GAUSSIAN, share * mu * mu
-            scale = math.sqrt(rounds * samples / (1.0 - share)) / mu
+        epsilon, counts = planned(epsilon), rounds * samples
+        budget = share * (epsilon if delta == 0.0 else mu_of(epsilon, delta) ** 2)
+        noise, scale = noise_for(
+            epsilon, delta, l1=float(counts), l2=math.sqrt(counts), share=1.0 - share
+        )
 
         def drawn(slope: float) -> Events:
             # The first round has no badness yet: it is uniform and free.
@@ -130,15 +122,8 @@ class Prices:
 
     def cost(self, delta: float, private: bool) -> Cost:
         """The statement of a run at these prices."""
-        accountant = "pure" if delta == 0.0 else "gaussian"
-        return Cost(
-            get_accountant(accountant).epsilon(self.events, delta),
-            delta,
-            Neighbours.REPLACE_ONE,
-            f"exponential mechanism and exact {self.noise} noise, {accountant} accountant",
-            "" if private else SEEDED,
-            self.events,
-        )
+        mechanism = f"exponential mechanism and exact {self.noise} noise"
+        return stated(self.events, delta, mechanism, private=private)
 
 
 def _largest(fits: Callable[[float], bool], needed: bool) -> float:
@@ -205,9 +190,8 @@ class PrivatePart:
 
     def measure(self, queries: Ints, source: RandomSource) -> Floats:
         """The noisy counts of some different queries, as shares of the table."""
-        draw = rounded_gaussian if self.prices.noise is Noise.GAUSSIAN else discrete_laplace
-        noise = draw(self.prices.scale, len(queries), source)
-        shares: Floats = (self.table.counts[queries] + noise) / self.table.rows
+        noisy = with_noise(self.table.counts[queries], self.prices.noise, self.prices.scale, source)
+        shares: Floats = noisy / self.table.rows
         return shares
 
 

@@ -19,14 +19,14 @@ import numpy.typing as npt
 
 from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.baseline import Cost, Floats
 from dualquery.baselines.charging import charged
+from dualquery.baselines.spending import stated
 from dualquery.domain.schema import Schema
 from dualquery.game.query_player import QueryPlayer
 from dualquery.oracles.annealing import Annealing
 from dualquery.oracles.oracle import Oracle, Record
 from dualquery.oracles.problem import Problem
-from dualquery.privacy.accountants import get_accountant
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sampler import Draws
@@ -188,22 +188,12 @@ class Plan:
 
     def epsilon(self, delta: float) -> float:
         """ε at δ, by the accountant that is tightest for single coins and draws."""
-        return get_accountant(_accountant(delta)).epsilon(self.events, delta)
+        return self.cost(delta, private=True).epsilon
 
     def cost(self, delta: float, private: bool) -> Cost:
         """The statement of a run of this plan."""
-        return Cost(
-            self.epsilon(delta),
-            delta,
-            Neighbours.REPLACE_ONE,
-            f"exponential mechanism and rejection sampling, {_accountant(delta)} accountant",
-            "" if private else SEEDED,
-            self.events,
-        )
-
-
-def _accountant(delta: float) -> str:
-    return "pure" if delta == 0.0 else "zcdp"
+        mechanism = "exponential mechanism and rejection sampling"
+        return stated(self.events, delta, mechanism, private=private, accountant="zcdp")
 
 
 @dataclass(frozen=True, eq=False)

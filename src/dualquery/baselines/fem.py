@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from dualquery.base.checks import positive, whole
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.baseline import Cost, Floats
 from dualquery.baselines.charging import charged
 from dualquery.baselines.product import Uniform
+from dualquery.baselines.spending import accountant_of, stated
 from dualquery.game.query_player import QueryPlayer
 from dualquery.oracles.annealing import Annealing
 from dualquery.oracles.oracle import Oracle
@@ -96,7 +97,6 @@ class Price:
 
     temperature: float
     events: Events
-    accountant: str
 
     @classmethod
     def of(cls, epsilon: float, delta: float, rows: int, rounds: int) -> Price:
@@ -108,21 +108,15 @@ class Price:
             rows: the public number of rows.
             rounds: how many draws.
         """
-        accountant = "pure" if delta == 0.0 else "zcdp"
+        accountant = accountant_of(delta, "zcdp")
         budget = Budget(epsilon, delta, rows, Neighbours.REPLACE_ONE, accountant)
         temperature = largest_scale(budget, np.ones(rounds), 1)
-        return cls(temperature, budget.events(np.full(rounds, temperature), 1), accountant)
+        return cls(temperature, budget.events(np.full(rounds, temperature), 1))
 
-    def cost(self, epsilon: float, delta: float, private: bool, rows: int) -> Cost:
+    def cost(self, delta: float, private: bool) -> Cost:
         """The statement of a run at this price."""
-        budget = Budget(epsilon, delta, rows, Neighbours.REPLACE_ONE, self.accountant)
-        return Cost(
-            budget.cost(self.events),
-            delta,
-            Neighbours.REPLACE_ONE,
-            f"exponential mechanism, {self.accountant} accountant",
-            "" if private else SEEDED,
-            self.events,
+        return stated(
+            self.events, delta, "exponential mechanism", private=private, accountant="zcdp"
         )
 
 
@@ -259,7 +253,7 @@ class Fem:
                 played = mean_answers(workload, records)
                 found.append(records)
                 observer(number + 1, settings.rounds)
-        cost = price.cost(epsilon, delta, source.private, answers.rows)
+        cost = price.cost(delta, source.private)
         return cls(np.concatenate(found), workload, cost, tuple(drawn))
 
     def answers(self, workload: Workload) -> Floats:

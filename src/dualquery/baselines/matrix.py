@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from dualquery.base.checks import positive
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats, public_rows
+from dualquery.baselines.baseline import Cost, Floats, public_rows
 from dualquery.baselines.charging import charged
+from dualquery.baselines.spending import SHORT, stated
 from dualquery.baselines.universe import AttributeSet, Group, groups_of
 from dualquery.domain.schema import Schema
-from dualquery.privacy.accountants.gaussian import epsilon as gaussian_epsilon
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events, MeasurementEvent, Noise
 from dualquery.privacy.neighbours import Neighbours
@@ -40,9 +40,6 @@ from dualquery.workloads.marginals import Groups, Marginals
 from dualquery.workloads.workload import Workload
 
 Ints = npt.NDArray[np.int64]
-
-_SHORT = 1.0 - 1e-10
-"""Accountants round up and scales are rounded, so a little less than the budget is planned."""
 
 MOST_COEFFICIENTS = 20_000_000
 """Coefficients beyond which a residual basis takes too long to measure."""
@@ -270,7 +267,7 @@ class MatrixMechanism:
             raise ParameterError(
                 "the matrix mechanism has Gaussian noise, which needs delta above 0"
             )
-        budget = mu_of(positive("epsilon", epsilon), delta) * _SHORT
+        budget = mu_of(positive("epsilon", epsilon), delta) * SHORT
         groups = groups_of(workload)
         strategy = Strategy.of(groups, sizes, budget, neighbours)
         _refuse_many(strategy.coefficients)
@@ -282,14 +279,8 @@ class MatrixMechanism:
         with charged(ledger, events, private=source.private, note=cls.name, neighbours=neighbours):
             for chosen, counts in _tables(rows, schema, list(strategy.sigma)):
                 residuals[chosen] = measured_residual(counts, strategy.sigma[chosen], source)
-        cost = Cost(
-            gaussian_epsilon(events, delta),
-            delta,
-            neighbours,
-            "exact gaussian noise on residuals, gaussian accountant",
-            "" if source.private else SEEDED,
-            events,
-        )
+        mechanism = "exact gaussian noise on residuals"
+        cost = stated(events, delta, mechanism, private=source.private, neighbours=neighbours)
         return cls(schema, public, residuals, strategy, cost)
 
     def answers(self, workload: Workload) -> Floats:

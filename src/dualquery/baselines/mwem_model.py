@@ -17,10 +17,10 @@ import numpy as np
 
 from dualquery.base.checks import positive, probability, whole
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.baseline import Cost, Floats
 from dualquery.baselines.charging import charged
 from dualquery.baselines.mwem import PrivatePart, Rates
-from dualquery.baselines.noise import rational_scale
+from dualquery.baselines.spending import choice_range, noise_for, planned, stated, with_noise
 from dualquery.domain.free import Free
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.drawn import Buffers, slopes_through
@@ -28,17 +28,11 @@ from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
 from dualquery.model.terms import Singles, Slopes
 from dualquery.model.training import Ascent, Parameters
-from dualquery.privacy.accountants import get_accountant
-from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events, MeasurementEvent, Noise
-from dualquery.privacy.neighbours import Neighbours, rounding_charge
-from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
+from dualquery.privacy.neighbours import rounding_charge
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
-
-_SHORT = 1.0 - 1e-10
-"""Accountants round up, so a little less than the budget is planned."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +95,12 @@ class Prices:
             settings: the number of rounds, and the share of a choice.
         """
         rounds, share = settings.rounds, settings.share
-        epsilon = positive("epsilon", epsilon) * _SHORT
-        if delta == 0.0:
-            each = epsilon / rounds
-            wide, noise = share * each, Noise.LAPLACE
-            scale = float(rational_scale(1.0 / ((1.0 - share) * each)))
-        else:
-            # One draw of range r has μ² = (1 + 1)·r²/4.
-            each = mu_of(epsilon, delta) / math.sqrt(rounds)
-            wide, noise = each * math.sqrt(2.0 * share), Noise.GAUSSIAN
-            scale = 1.0 / (each * math.sqrt(1.0 - share))
+        epsilon = planned(epsilon)
+        wide = choice_range(epsilon, delta, choices=rounds, share=share)
+        # Each round has one count, which a record moves by one.
+        noise, scale = noise_for(
+            epsilon, delta, l1=float(rounds), l2=math.sqrt(rounds), share=1.0 - share
+        )
         charge = float(rounding_charge(wide / 2.0 * rows))
         choice = (wide - charge) / 2.0
         if choice <= 0.0:
@@ -125,21 +115,14 @@ class Prices:
 
     def cost(self, delta: float, private: bool) -> Cost:
         """The statement of a run at these prices."""
-        accountant = "pure" if delta == 0.0 else "gaussian"
-        return Cost(
-            get_accountant(accountant).epsilon(self.events, delta),
-            delta,
-            Neighbours.REPLACE_ONE,
-            f"exponential mechanism and exact {self.noise} noise, {accountant} accountant",
-            "" if private else SEEDED,
-            self.events,
-        )
+        mechanism = f"exponential mechanism and exact {self.noise} noise"
+        return stated(self.events, delta, mechanism, private=private)
 
 
 def measured_share(table: Counted, query: int, prices: Prices, source: RandomSource) -> float:
     """The noisy count of one query, as a share of the table."""
-    draw = rounded_gaussian if prices.noise is Noise.GAUSSIAN else discrete_laplace
-    return (int(table.counts[query]) + int(draw(prices.scale, 1, source)[0])) / table.rows
+    one = table.counts[query : query + 1]
+    return int(with_noise(one, prices.noise, prices.scale, source)[0]) / table.rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,26 +18,21 @@ from typing import Protocol
 
 import numpy as np
 
-from dualquery.base.checks import positive, probability, whole
+from dualquery.base.checks import probability, whole
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats
+from dualquery.baselines.baseline import Cost, Floats
 from dualquery.baselines.charging import charged
 from dualquery.baselines.mwem import Weights
 from dualquery.baselines.mwem_model import Fitted
 from dualquery.baselines.mwem_model import Settings as ModelSettings
 from dualquery.baselines.noise import rational_scale
+from dualquery.baselines.spending import planned, stated
 from dualquery.baselines.universe import MEMORY, OnUniverse, fits
-from dualquery.privacy.accountants import get_accountant
 from dualquery.privacy.events import Events, MeasurementEvent, Noise
-from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.noise import discrete_laplace
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
-
-_SHORT = 1.0 - 1e-10
-"""Accountants round up, so a little less than the budget is planned."""
-
 
 UPDATES = 20
 PASSES = 10
@@ -129,7 +124,7 @@ class Prices:
         """
         probability("share", share)
         whole("updates", updates)
-        low, high = 0.0, positive("epsilon", epsilon) * _SHORT
+        low, high = 0.0, planned(epsilon)
 
         def priced(each: float) -> Prices:
             return cls(share * each, (1.0 - share) * each, updates)
@@ -168,15 +163,8 @@ class Prices:
 
     def cost(self, delta: float, private: bool) -> Cost:
         """The statement of a stream at these prices."""
-        accountant = "pure" if delta == 0.0 else "gaussian"
-        return Cost(
-            get_accountant(accountant).epsilon(self.events, delta),
-            delta,
-            Neighbours.REPLACE_ONE,
-            f"sparse vector and exact laplace noise, {accountant} accountant",
-            "" if private else SEEDED,
-            self.events,
-        )
+        mechanism = "sparse vector and exact laplace noise"
+        return stated(self.events, delta, mechanism, private=private)
 
 
 @dataclass(frozen=True, eq=False)

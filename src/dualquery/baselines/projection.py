@@ -15,29 +15,23 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.checks import positive, whole
+from dualquery.base.checks import whole
 from dualquery.base.errors import ParameterError
-from dualquery.baselines.baseline import SEEDED, Cost, Floats, public_rows
+from dualquery.baselines.baseline import Cost, Floats, public_rows
 from dualquery.baselines.charging import charged
 from dualquery.baselines.hull import Hull, nearest_in_hull, quick_oracle
-from dualquery.baselines.noise import rational_scale
 from dualquery.baselines.product import Uniform
 from dualquery.baselines.reach import reach
+from dualquery.baselines.spending import noise_for, planned, stated, with_noise
 from dualquery.oracles.oracle import Oracle
-from dualquery.privacy.accountants import get_accountant
-from dualquery.privacy.accountants.gaussian import mu_of
-from dualquery.privacy.events import Events, MeasurementEvent, Noise
+from dualquery.privacy.events import Events, MeasurementEvent
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.noise import discrete_laplace, rounded_gaussian
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
 
 STEPS = 100
 """Records of the nearest table, if no other number is given."""
-
-_SHORT = 1.0 - 1e-10
-"""Accountants round up, so a little less than the budget is planned."""
 
 
 @dataclass(frozen=True)
@@ -61,32 +55,20 @@ class AllCounts:
             delta: the budget's δ; 0 for pure ε.
         """
         l1, l2 = float(moved), math.sqrt(moved) * (1.0 + 1e-15)
-        epsilon = positive("epsilon", epsilon) * _SHORT
-        if delta == 0.0:
-            scale = float(rational_scale(l1 / epsilon))
-            return cls(MeasurementEvent(Noise.LAPLACE, scale, l1, l2))
-        scale = l2 / mu_of(epsilon, delta)
-        return cls(MeasurementEvent(Noise.GAUSSIAN, scale, l1, l2))
+        noise, scale = noise_for(planned(epsilon), delta, l1=l1, l2=l2)
+        return cls(MeasurementEvent(noise, scale, l1, l2))
 
     def release(self, counts: npt.NDArray[np.int64], source: RandomSource) -> npt.NDArray[np.int64]:
         """The noisy counts. All else is computed from them."""
-        draw = rounded_gaussian if self.event.noise is Noise.GAUSSIAN else discrete_laplace
-        return counts + draw(self.event.scale, len(counts), source)
+        return with_noise(counts, self.event.noise, self.event.scale, source)
 
     def cost(
         self, delta: float, private: bool, neighbours: Neighbours = Neighbours.REPLACE_ONE
     ) -> Cost:
         """The statement of one such release."""
-        accountant = "pure" if delta == 0.0 else "gaussian"
         events = Events.of_measurements(self.event)
-        return Cost(
-            get_accountant(accountant).epsilon(events, delta),
-            delta,
-            neighbours,
-            f"exact {self.event.noise} noise on every answer, {accountant} accountant",
-            "" if private else SEEDED,
-            events,
-        )
+        mechanism = f"exact {self.event.noise} noise on every answer"
+        return stated(events, delta, mechanism, private=private, neighbours=neighbours)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dualquery.base.checks import one_of
 from dualquery.base.errors import DualQueryError, ParameterError
-from dualquery.baselines import boosting, fem, matrix, privbayes, projection, universe
+from dualquery.baselines import boosting, fem, matrix, projection, universe
 from dualquery.baselines.baseline import Baseline
 from dualquery.baselines.boosting import Boosting
 from dualquery.baselines.dqrs import Dqrs
@@ -29,6 +29,7 @@ from dualquery.baselines.mwem_model import ModelMwem
 from dualquery.baselines.online import OnlineWeights
 from dualquery.baselines.perturbation import Gaussian, Laplace
 from dualquery.baselines.privbayes import PrivBayes
+from dualquery.baselines.privbayes_shape import Settings, Shape
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.baselines.projection import Projection
 from dualquery.baselines.sepfem import SepFem
@@ -277,12 +278,12 @@ def _privbayes(task: Task) -> Baseline:
 
 
 def _few_pairs(task: Task) -> None:
-    privbayes.Shape.of(
+    Shape.of(
         task.workload,
         task.epsilon,
         task.delta,
         rows=task.rows,
-        settings=privbayes.Settings(),
+        settings=Settings(),
         neighbours=task.neighbours,
     ).require_time(task.rows)
 

@@ -17,13 +17,23 @@ MUTANTS = (
     ),
     Mutant(
         "baselines-many-counts-for-the-price-of-one",
-        "src/dualquery/baselines/projection.py",
-        "scale = float(rational_scale(l1 / epsilon))",
-        "scale = float(rational_scale(l2 / epsilon))",
+        "src/dualquery/baselines/spending.py",
+        "rational_scale(l1 / (share * epsilon))",
+        "rational_scale(l2 / (share * epsilon))",
         (
             "tests/baselines/test_projection.py::test_no_noisy_counts_tell_neighbours_apart_by_more_than_the_pure_epsilon",
         ),
         "Laplace noise for an L2 distance: m counts move by m in L1, not by √m.",
+    ),
+    Mutant(
+        "baselines-choices-for-the-price-of-one",
+        "src/dualquery/baselines/spending.py",
+        "return share * epsilon / choices",
+        "return share * epsilon",
+        (
+            "tests/baselines/test_mwem_model.py::test_no_transcript_tells_neighbours_apart_by_more_than_the_pure_epsilon",
+        ),
+        "Every round chooses, and every choice costs.",
     ),
     Mutant(
         "baselines-replaced-record-at-the-price-of-an-added-one",
@@ -104,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         "baselines-score-of-a-pair-moves-by-one",
-        "src/dualquery/baselines/privbayes.py",
+        "src/dualquery/baselines/privbayes_prices.py",
         "return 3.0 + 2.0 / rows if",
         "return 1.0 + 2.0 / rows if",
         (
@@ -114,15 +124,15 @@ MUTANTS = (
     ),
     Mutant(
         "baselines-tables-of-a-network-for-the-price-of-one",
-        "src/dualquery/baselines/privbayes.py",
-        "scale = math.sqrt(tables / (1.0 - share)) * neighbours.table_l2 / mu",
-        "scale = math.sqrt(1.0 / (1.0 - share)) * neighbours.table_l2 / mu",
+        "src/dualquery/baselines/privbayes_prices.py",
+        "math.sqrt(tables) * neighbours.table_l2",
+        "neighbours.table_l2",
         ("tests/baselines/test_privbayes.py::test_the_events_are_choices_and_one_batch_of_tables",),
         "Every attribute of the network has a table that a record is in.",
     ),
     Mutant(
         "baselines-pair-chosen-with-a-one-sided-range",
-        "src/dualquery/baselines/privbayes.py",
+        "src/dualquery/baselines/privbayes_prices.py",
         "choice = (wide - charge) / (2.0 * reach)",
         "choice = (wide - charge) / reach",
         ("tests/baselines/test_privbayes.py::test_the_events_are_choices_and_one_batch_of_tables",),
@@ -178,8 +188,8 @@ MUTANTS = (
     Mutant(
         "baselines-drawn-counts-for-the-price-of-one",
         "src/dualquery/baselines/boosting.py",
-        "scale = float(rational_scale(rounds * samples / ((1.0 - share) * epsilon)))",
-        "scale = float(rational_scale(rounds / ((1.0 - share) * epsilon)))",
+        "l1=float(counts)",
+        "l1=float(rounds)",
         (
             "tests/baselines/test_boosting.py::test_no_transcript_tells_neighbours_apart_by_more_than_the_pure_epsilon",
         ),
