@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from dualquery.paper.experiments.store import FinishedRun, Store, as_text
 from dualquery.paper.field import figures, methods, page, runs, tables, verdicts
 from dualquery.paper.field.methods import OUR_ROWS, OURS, Promise, answered
 from dualquery.paper.field.one_run import performed
+from dualquery.paper.field.reasons import reason
 from dualquery.paper.field.runs import LAYOUT, Run, ended_before, field_runs, make, runs_of
 from dualquery.paper.field.settings import Counts, Setting, asked_of, chosen_sets, shares_of
 from dualquery.workloads.generators import random_marginals
@@ -195,6 +197,45 @@ def test_a_race_is_won_against_the_best_and_not_by_a_tie() -> None:
     assert [race.ahead for race in rows] == [False, True]
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [(0.0104, 0.01), (0.01, 0.0104)])
+def test_errors_within_chance_are_even(ours: float, theirs: float) -> None:
+    race = verdicts.Race(verdicts.Place("biased", 15, 1.0), "max_error", ours, "fem", theirs, 1)
+    assert race.even
+    assert not race.ahead
+    assert not replace(race, theirs=1.06 * max(ours, theirs)).even
+
+
+@pytest.mark.parametrize(
+    ("best", "average", "words"),
+    [
+        ("matrix mechanism", 0.0009, "signed sums of counts"),
+        ("gaussian", 0.005, "its average error is 5.0 times ours"),
+        ("independent", 0.0011, "nearly independent"),
+        ("independent", 0.002, "On average this package is 2.0 times nearer"),
+        ("fem", 0.003, "In average error this package is 3.0 times nearer"),
+        ("fem", 0.0009, ""),
+    ],
+)
+def test_reasons_follow_from_the_runs(best: str, average: float, words: str) -> None:
+    found = [row(OURS, **errors(0.001, 0.02)), row(best, **errors(average, 0.01))]
+    race = next(race for race in verdicts.races(found) if race.error == "max_error")
+    text = reason(race, found)
+    assert words in text
+    assert bool(words) == bool(text)
+
+
+def test_a_page_without_the_package_or_without_answers_is_made() -> None:
+    peers = [row("peer mst", **errors(0.001, 0.02)), row("peer aim", end="died: over 6 GiB")]
+    assert "**15 columns** are served by: MST" in page.page_text(peers, [], "field")
+    assert "0 columns" in page.page_text(peers[1:], [], "field")
+
+
+def test_a_reason_that_was_cut_ends_at_a_whole_part() -> None:
+    cut = "refused: it needs memory; over the limit; " + "x" * 200
+    text = tables.ends_table([row("mwem", end=cut)], methods.titles())
+    assert "over the limit |" in text
+
+
 def test_where_a_method_ends() -> None:
     found = verdicts.ends(FOUND, list(methods.titles()))
     assert [(end.method, end.served, end.columns) for end in found] == [
@@ -207,8 +248,12 @@ def test_the_page_says_also_where_the_package_loses() -> None:
     text = page.page_text(FOUND, [], "field")
     assert "3 of 4 settings (a table at an ε, with 1 to 3 other methods)" in text
     assert "average error**: this package is ahead of every other method in 3 of 4" in text
+    assert "even with the best of them in 1, behind in 0." in text
     assert "maximum error**: this package is ahead of every other method in 3 of 4" in text
-    assert "| biased, 15 columns, ε = 1 | maximum error | .02 | FEM | .01 |" in text
+    assert "even with the best of them in 0, behind in 1." in text
+    assert "| biased, 15 columns, ε = 1 | .02 .001 | .01 FEM | .0015 MST (dpmm 0.1.9) |" in text
+    assert "| biased, 15 columns, ε = 1 | maximum error | .02 | FEM | .01 | In average" in text
+    assert "| biased, 32 columns, ε = 1 | average error, even | .001 | FEM | .001 | In max" in text
     assert "own rows are ahead in 1 of 2 comparisons" in text
     assert "| MST (dpmm 0.1.9) | biased | 15 | 32 | died: over 6 GiB |" in text
     assert "**32 columns** are served by: this package; FEM." in text

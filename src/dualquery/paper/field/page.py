@@ -11,10 +11,10 @@ from dualquery.paper.experiments.store import FinishedRun, Store, distinct, mean
 from dualquery.paper.field import tables
 from dualquery.paper.field.alone import Limits
 from dualquery.paper.field.figures import views, write_figures
-from dualquery.paper.field.methods import OURS, titles
+from dualquery.paper.field.methods import titles
 from dualquery.paper.field.runs import FIELD, LAYOUT, PEERS_FILE, PUBLISHED
 from dualquery.paper.field.settings import MADE
-from dualquery.paper.field.verdicts import ERRORS, peers_races, races
+from dualquery.paper.field.verdicts import ERRORS, EVEN, peers_races, races
 
 ALT = {
     "width": "Error against the number of columns",
@@ -62,37 +62,48 @@ def page_text(runs: Sequence[FinishedRun], published: Sequence[FinishedRun], ste
         published: in published settings.
         stem: how the names of its figures begin.
     """
-    parts = ["# The methods of the field, on the same tables", _setting(runs)]
+    parts = ["# The methods of the field, on the same tables", INTRODUCTION]
     if runs:
-        parts.extend(["## Verdicts", *verdicts(runs), *_figures(runs, stem), *_widths(runs)])
+        parts.extend(["## Verdicts", *verdicts(runs), *_figures(runs, stem)])
+        parts.extend(["## Where methods end", tables.ends_table(runs, titles())])
     if published:
         parts.extend(_published(published))
     if runs:
-        parts.extend(_behind(runs))
+        parts.extend(["## All figures", *_widths(runs), *_behind(runs)])
+        parts.extend(["## How it was run", _setting(runs)])
     return "\n\n".join(parts).rstrip() + "\n"
 
 
+INTRODUCTION = (
+    "Every method gets the same table, the same random 3-way queries and the same promise: ε, δ, "
+    "and neighbours that add or remove a record. Each cell is one run with the method's own "
+    "defaults; nothing is tuned per table. The verdicts come first, the long tables are folded "
+    "away behind them, and the last section says how the runs were made."
+)
+
+
 def _setting(runs: Sequence[FinishedRun]) -> str:
-    first = runs[0] if runs else None
-    size = (
-        f"{int(first['queries']):,} random 3-way queries per table (ratings-shaped and biased "
-        f"tables have {int(where(runs, dataset='biased')[0]['table_rows']):,} rows), "
-        f"δ = {first['delta']}"
-        if first and where(runs, dataset="biased")
-        else "Random 3-way queries"
-    )
-    return (
-        f"Made by `dualquery experiment report` from the CSV files beside this page. {size}, "
-        "neighbours add or remove a record, and the number of records is public. Each run is a "
-        f"process of its own on one thread, within {Limits().text}. Runs are seeded: NOT PRIVATE. "
-        "Nothing is tuned per table: this package and all others run with their defaults. "
-        "Baselines whose proof is written for replaced records keep it at the same ε: it holds for "
-        "added and removed ones too if n is a public constant, as it is here. "
-        "Methods marked δ = 0 promise more than the others do. "
-        "Baselines that start from counts have the time of counting left out. Methods of other "
-        "packages give synthetic rows, on which the queries are counted. Seconds may include the "
-        "compilation of kernels. An empty cell of a table was not run."
-    )
+    """What the numbers mean, as a list."""
+    first = runs[0]
+    made = where(runs, dataset="biased")
+    rows = f"{int(made[0]['table_rows']):,} rows" if made else "their own number of rows"
+    lines = [
+        "Made by `dualquery experiment report` from the CSV files beside this page. `dualquery "
+        "experiment field` and `python -m tools.peers field` make the runs. Runs are seeded: NOT "
+        "PRIVATE.",
+        f"{int(first['queries']):,} random 3-way queries per table. Biased and ratings-shaped "
+        f"tables have {rows}. δ = {first['delta']}. The number of records is public.",
+        f"Each run is a process of its own on one thread, within {Limits().text}. A method that "
+        "died is not asked for a wider table of the same kind.",
+        "Baselines whose proof is written for replaced records keep it at the same ε. It holds "
+        "for added and removed ones too, because n is a public constant here and no count moves "
+        "by more than one.",
+        "Methods marked δ = 0 promise more than the others do.",
+        "Methods of other packages give synthetic rows, on which the queries are counted.",
+        "Time is processor time. For baselines that start from counts it leaves counting out, and "
+        "it may include the compilation of kernels. An empty cell was not run.",
+    ]
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def verdicts(runs: Sequence[FinishedRun]) -> list[str]:
@@ -106,9 +117,11 @@ def verdicts(runs: Sequence[FinishedRun]) -> list[str]:
         if some:
             others = sorted({race.others for race in some})
             number = f"{others[0]} to {others[-1]}" if len(others) > 1 else f"{others[0]}"
+            even = sum(race.even for race in some)
             made.append(
                 f"- **{words}**: this package is ahead of every other method in {len(ahead)} of "
-                f"{len(some)} settings (a table at an ε, with {number} other methods)."
+                f"{len(some)} settings (a table at an ε, with {number} other methods), even with "
+                f"the best of them in {even}, behind in {len(some) - len(ahead) - even}."
             )
     rows = peers_races(runs)
     if rows:
@@ -117,17 +130,23 @@ def verdicts(runs: Sequence[FinishedRun]) -> list[str]:
             f"- **synthetic rows**: against the rows of other packages, the package's own rows are "
             f"ahead in {len(ahead)} of {len(rows)} comparisons (two errors per setting)."
         )
-    widest = max(int(run["columns"]) for run in where(runs, method=OURS) if not run["end"])
+    widest = max((int(run["columns"]) for run in runs if not run["end"]), default=0)
     served = [
         order[name]
         for name in order
         if any(not run["end"] for run in where(runs, method=name, columns=widest))
     ]
     made.append(f"- **{widest:,} columns** are served by: {'; '.join(served)}.")
-    behind = [race for race in all_races if not race.ahead]
     text = ["\n".join(made)]
-    if behind:
-        text.extend(["Where this package is not ahead:", tables.lost(behind, order)])
+    if all_races:
+        text.append(
+            "Maximum and average error of this package, and the least of all others. Errors "
+            f"within {EVEN - 1.0:.0%} of each other count as even."
+        )
+        text.append(tables.glance(all_races, order))
+    if any(not race.ahead for race in all_races):
+        lost = [race for race in all_races if not race.ahead]
+        text.extend(["Where this package is not ahead, and why:", tables.lost(lost, runs, order)])
     return text
 
 
@@ -145,7 +164,7 @@ def _figures(runs: Sequence[FinishedRun], stem: str) -> list[str]:
 def _widths(runs: Sequence[FinishedRun]) -> list[str]:
     """Error by width, and the public tables."""
     order = titles()
-    made = ["## Maximum and average error at ε = 1", "In bold the least average error."]
+    made = ["Maximum and average error at ε = 1; in bold the least average error."]
     public = [run for run in where(runs, epsilon=1.0) if run["dataset"] not in MADE]
     if public:
         names = sorted({run["dataset"] for run in public})
@@ -153,12 +172,12 @@ def _widths(runs: Sequence[FinishedRun]) -> list[str]:
             (f"{name}, {distinct(where(public, dataset=name), 'columns')[0]} columns", name)
             for name in names
         ]
-        made.append(tables.grid(public, "dataset", heads, order, tables.errors))
+        grid = tables.grid(public, "dataset", heads, order, tables.errors)
+        made.append(_folded("public tables: maximum and average error, ε = 1", grid))
     for dataset in MADE:
         if where(runs, dataset=dataset, epsilon=1.0):
-            made.append(f"### {dataset}, by columns")
-            made.append(tables.widths(runs, dataset, order, tables.errors))
-    made.extend(["## Where methods end", tables.ends_table(runs, order)])
+            grid = tables.widths(runs, dataset, order, tables.errors)
+            made.append(_folded(f"{dataset}, by columns: maximum and average error, ε = 1", grid))
     return made
 
 
@@ -205,7 +224,7 @@ def _of(runs: Sequence[FinishedRun], kind: str) -> str:
 def _behind(runs: Sequence[FinishedRun]) -> list[str]:
     """The long tables, folded away."""
     order = titles()
-    made = ["## All figures"]
+    made = []
     for dataset in sorted({run["dataset"] for run in runs}):
         for columns in distinct(where(runs, dataset=dataset), "columns"):
             if len({r["epsilon"] for r in where(runs, dataset=dataset, columns=columns)}) > 1:

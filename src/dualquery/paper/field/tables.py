@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dualquery.paper.experiments.store import FinishedRun, distinct, mean, where
 from dualquery.paper.field.methods import OURS
+from dualquery.paper.field.reasons import reason
 from dualquery.paper.field.runs import FEM_EPSILONS
 from dualquery.paper.field.verdicts import AVERAGE, ERRORS, MAXIMUM, Race, ends
 
@@ -119,21 +120,44 @@ def epsilons(
     return grid(here, "epsilon", [(f"ε = {value:g}", value) for value in values], order, errors)
 
 
-def lost(races: Sequence[Race], order: Mapping[str, str]) -> str:
-    """Where the package is behind.
+def glance(races: Sequence[Race], order: Mapping[str, str]) -> str:
+    """One row per place: the errors of the package, and the least of all others.
 
     Args:
         races: all races.
         order: the title of each method.
     """
-    lines = ["| table | error | this package | ahead of it | its error |", "| --- " * 5 + "|"]
+    lines = [
+        "| table | this package | least maximum error of others | least average error of others |",
+        "| --- | ---: | --- | --- |",
+    ]
+    for place in dict.fromkeys(race.place for race in races):
+        here = {race.error: race for race in races if race.place == place}
+        most, mean_of = here[MAXIMUM], here[AVERAGE]
+        ours = f"{short(most.ours)} {short(mean_of.ours)}"
+        theirs = [f"{short(race.theirs)} {_title(race, order)}" for race in (most, mean_of)]
+        lines.append(f"| {place.text} | {ours} | {' | '.join(theirs)} |")
+    return "\n".join(lines)
+
+
+def _title(race: Race, order: Mapping[str, str]) -> str:
+    return order.get(race.best, race.best) + (" (δ = 0)" if race.pure else "")
+
+
+def lost(races: Sequence[Race], runs: Sequence[FinishedRun], order: Mapping[str, str]) -> str:
+    """Where the package is not ahead, and why.
+
+    Args:
+        races: those that it does not win.
+        runs: the stored runs, from which the reasons are read.
+        order: the title of each method.
+    """
+    lines = ["| table | error | this package | best other | its error | why |", "| --- " * 6 + "|"]
     for race in races:
-        if race.ahead:
-            continue
-        title = order.get(race.best, race.best) + (" (δ = 0)" if race.pure else "")
+        words = f"{ERRORS[race.error]}, even" if race.even else ERRORS[race.error]
         lines.append(
-            f"| {race.place.text} | {ERRORS[race.error]} | {short(race.ours)} | {title} | "
-            f"{short(race.theirs)} |"
+            f"| {race.place.text} | {words} | {short(race.ours)} | {_title(race, order)} | "
+            f"{short(race.theirs)} | {reason(race, runs)} |"
         )
     return "\n".join(lines)
 
@@ -149,9 +173,15 @@ def ends_table(runs: Sequence[FinishedRun], order: Mapping[str, str]) -> str:
     for end in ends(runs, list(order)):
         served = f"{end.served:,}" if end.served else "none"
         lines.append(
-            f"| {order[end.method]} | {end.dataset} | {served} | {end.columns:,} | {end.reason} |"
+            f"| {order[end.method]} | {end.dataset} | {served} | {end.columns:,} | "
+            f"{_whole_words(end.reason)} |"
         )
     return "\n".join(lines) if len(lines) > 2 else "No run ended without answers."
+
+
+def _whole_words(reason: str, most: int = 160) -> str:
+    """A reason that was cut to fit into its cell ends at its last whole part."""
+    return reason if len(reason) <= most else reason[:most].rpartition(";")[0] or reason[:most]
 
 
 def published(runs: Sequence[FinishedRun], kind: str, order: Mapping[str, str]) -> str:

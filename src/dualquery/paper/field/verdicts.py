@@ -11,6 +11,9 @@ from dualquery.paper.field.methods import OUR_ROWS, OURS, PEERS
 AVERAGE, MAXIMUM = "average_error", "max_error"
 ERRORS = {AVERAGE: "average error", MAXIMUM: "maximum error"}
 
+EVEN = 1.05
+"""Errors whose ratio is at most this count as even: a cell is one run, and another seed differs."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -59,9 +62,14 @@ class Race:
     pure: bool = False
 
     @property
+    def even(self) -> bool:
+        """Whether neither is ahead of the other by more than chance."""
+        return max(self.ours, self.theirs) <= EVEN * min(self.ours, self.theirs)
+
+    @property
     def ahead(self) -> bool:
-        """Whether the package is; a tie is none."""
-        return self.ours < self.theirs
+        """Whether the package is."""
+        return self.ours < self.theirs and not self.even
 
 
 def races(
