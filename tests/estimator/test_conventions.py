@@ -214,3 +214,23 @@ def test_columns_of_the_same_name(schema: Schema, rows: pa.Table) -> None:
 def test_a_workload_that_is_a_list_of_texts(fitted: dq.DualQuery) -> None:
     told = refused(lambda: fitted.release_.answers(["smoker"]))
     assert told.startswith("workload is a list; expected a Workload")
+
+
+def test_fit_reads_a_file_of_queries_as_release_does(
+    schema: Schema, rows: pa.Table, tmp_path: Path
+) -> None:
+    file = tmp_path / "asked.txt"
+    file.write_text("smoker\nsex=Female & smoker\n")
+    for named in (file, str(file)):
+        made = job(queries=None, k=None).fit(rows, schema=schema, workload=named)
+        assert len(made.workload) == 2
+
+
+def test_what_is_no_workload_is_refused_in_one_line(
+    fitted: dq.DualQuery, schema: Schema, rows: pa.Table
+) -> None:
+    told = "workload is a list; expected a Workload"
+    made = job(queries=None, k=None)
+    assert refused(lambda: made.fit(rows, schema=schema, workload=["smoker"])).startswith(told)
+    assert refused(lambda: made.plan(100, schema, ["smoker"])).startswith(told)
+    assert refused(lambda: dq.evaluate(fitted.release_, rows, ["smoker"])).startswith(told)

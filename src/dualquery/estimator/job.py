@@ -147,7 +147,7 @@ class DualQuery(Estimator):
         table: object,
         *,
         schema: Schema | str | Path,
-        workload: Asked = None,
+        workload: str | Path | Asked = None,
         directory: str | Path | None = None,
         resume: bool = False,
         ledger: str | Path | None = None,
@@ -164,7 +164,8 @@ class DualQuery(Estimator):
                 as a DuckDB relation, a data set of `datasets`, a dictionary of columns, a SciPy
                 sparse 0/1 matrix, or the path of a file or folder.
             schema: the declared domain of every column to be used, or the path of a schema file.
-            workload: the queries, or a function of the schema as resolved against the table.
+            workload: the queries, a file of queries, one per line, or a function of the schema as
+                resolved against the table.
             directory: where the draws are kept while the run lasts, so that it can be resumed.
             resume: continue the run found there.
             ledger: a budget ledger that the release is charged to before its first draw.
@@ -187,7 +188,7 @@ class DualQuery(Estimator):
         folder = None if directory is None else Path(directory)
         run = Run(folder, resume=resume, ledger=ledger, note=note)
         with telling(folder), ExitStack() as held, watched(progress) as told:
-            made = self._made(table, declared, workload, run, told, notice, held)
+            made = self._made(table, declared, listed(workload), run, told, notice, held)
             run.settle()
         style = FrameStyle.of(table, like_input=like_input)
         return self._keep(replace(made, style=style, about=said))
@@ -216,7 +217,7 @@ class DualQuery(Estimator):
             table: as in `fit`.
             out: the directory to write.
             schema: as in `fit`.
-            workload: as in `fit`, or a file of queries, one per line.
+            workload: as in `fit`.
             resume: continue the run found in `OUT.partial`.
             ledger: as in `fit`.
             note: as in `fit`.
@@ -255,7 +256,7 @@ class DualQuery(Estimator):
         Args:
             rows: of the table, or the reference of add-remove neighbours.
             schema: the declared domain.
-            workload: as in `release`.
+            workload: as in `fit`.
         """
         outline = self.tuning.outline(schema, listed(workload))
         budget = self.mechanism.budget(rows * self.mechanism.protected.parts)

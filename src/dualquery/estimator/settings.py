@@ -323,7 +323,11 @@ class Tuning:
         if asked is None:
             return self.interest.workload(schema)
         self.interest.check_listed()
-        made = asked(schema) if callable(asked) else asked
+        made: object = asked(schema) if callable(asked) else asked
+        if not isinstance(made, Workload):
+            raise ParameterError(
+                f"workload is a {type(made).__name__}; expected a Workload or a file of queries"
+            )
         if made.schema != schema:
             raise QueryError(
                 "the workload was made for another schema; pass a function of the schema instead"

@@ -118,13 +118,13 @@ def evaluate(
             and once on private ones; needs scikit-learn.
     """
     treatment = OutOfDomain.parse(out_of_domain)
+    released = release.answers(workload, unknown="default")  # refuses what is no workload
     opened = open_table(table)
     opened = _as_counted(opened, release)
     schema = opened.bind(release.schema)
     asked = release.workload if workload is None else workload
     answers = count_rows(opened, asked, treatment)
     truth = answers.counts / answers.rows
-    released = release.answers(workload, unknown="default")
     independent = Independent.fit(
         opened,
         schema,
