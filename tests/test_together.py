@@ -100,3 +100,13 @@ def test_a_ledger_names_what_it_refuses(visits: pd.DataFrame, tmp_path: Path) ->
         priced(visits, ledger=tmp_path / "ledger")
     with pytest.raises(LedgerError, match="release a try is for add-remove neighbours"):
         priced(visits, ledger=tmp_path / "ledger", note="a try", neighbours="add-remove")
+
+
+def test_a_start_beside_parities_says_that_parities_are_in_the_way(visits: pd.DataFrame) -> None:
+    # Parities are only drawn. The line blamed the number of rows instead.
+    age = dq.Attribute.numeric("age", [0, 50, 120])
+    schema = dq.Schema((dq.Attribute.binary("smoker"), age))
+    workload = dq.parities(schema, k=2, count=4)
+    job = dq.DualQuery(epsilon=20.0, delta=1e-6, errors=False, start=visits.head(300))
+    with pytest.raises(dq.ParameterError, match="its workload holds parities"):
+        job.fit(visits, schema=schema, workload=workload)

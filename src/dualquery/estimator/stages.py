@@ -205,9 +205,14 @@ def count(
         for line in job.source.notices():
             notice(f"NOT PRIVATE, for your eyes only: {line}")
     if job.start is not None and plan.tables is None:
+        reason = (
+            "its workload holds parities"
+            if asked.has_parities
+            else "too few rows for the budget, or measuring is off"
+        )
         raise ParameterError(
-            "start speaks of measured tables, and this run would measure none (too few rows, or "
-            "measure off); leave it out"
+            f"start speaks of measured tables, and this run would measure none ({reason}); leave "
+            "it out"
         )
     parameters = replace(
         run_parameters(mechanism, tuning, plan, job.schedule, len(asked)),
