@@ -371,6 +371,28 @@ def test_plan(run, files) -> None:
     assert "pure does not cover it" in shown
 
 
+def test_a_delta_of_0_with_the_pure_accountant_is_taken_by_every_command(
+    run, files, release
+) -> None:
+    # `release` took it; `plan` and `evaluate` refused it.
+    pure = ("--delta", 0, "--accountant", "pure")
+    common = ("plan", "--schema", files / "schema.toml", "--rows", 5000, "--epsilon", 1)
+    figures = json.loads(run(*common, *pure, "--json").out)["epsilon"]
+    assert figures["pure"] <= 1.0
+    assert figures["gaussian"] is None
+    assert release(*pure, "--quiet").code == 0
+    done = run("evaluate", files / "out", files / "table.csv", "--json")
+    assert set(json.loads(done.out)["baselines"]) == {"zeros", "uniform"}
+
+
+def test_sampling_into_a_folder_that_is_not_there(run, files, release) -> None:
+    release("--quiet")
+    for name in ("rows.csv", "rows.parquet"):
+        told = run("sample", files / "out", "--rows", 3, "--out", files / "nowhere" / name)
+        assert told.code == 2
+        assert told.err == f"error: no folder to write to: {str(files / 'nowhere')!r}\n"
+
+
 def test_plan_of_several_releases(run, files) -> None:
     common = ("plan", "--releases", 12, "--epsilon", 1, "--delta", 1e-6)
     each = json.loads(run(*common, "--json").out)["each"]

@@ -128,6 +128,6 @@ def test_resuming_something_else_is_refused(tmp_path, schema: Schema, rows: pa.T
 
 
 def test_nothing_to_resume(tmp_path, schema: Schema, rows: pa.Table) -> None:
-    with pytest.raises(ReleaseError, match="no unfinished run"):
+    with pytest.raises(ReleaseError, match="run it again without resume"):
         JOB.release(rows, tmp_path / "out", schema=schema, resume=True)
     assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,8 @@ def sample(
 
     if out.exists() and not overwrite:
         raise ReleaseError(f"{str(out)!r} exists; choose another name or pass --overwrite")
+    if not os.access(out.parent, os.W_OK):  # before rows are drawn
+        raise ReleaseError(f"no folder to write to: {str(out.parent)!r}")
     if describe:
         from dualquery.release.metadata import check_descriptions_free, unsaid
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.stored import Json
+from dualquery.baselines.baseline import Baseline
 from dualquery.baselines.independent import Independent
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.evaluation.fidelity import Fidelity, K, fidelity
@@ -108,6 +109,7 @@ def evaluate(
 
     Guarantee: none. The result depends on every private row and must not be published.
     The independent baseline spends the same (ε, δ) as the release, so that the comparison is fair.
+    It is left out at δ = 0, where its Gaussian noise promises nothing.
 
     Args:
         release: what was published.
@@ -125,22 +127,26 @@ def evaluate(
     asked = release.workload if workload is None else workload
     answers = count_rows(opened, asked, treatment)
     truth = answers.counts / answers.rows
-    independent = Independent.fit(
-        opened,
-        schema,
-        epsilon=release.privacy.epsilon,
-        delta=release.privacy.delta,
-        neighbours=release.privacy.unit,
-        generator=np.random.default_rng(),
-        out_of_domain=treatment,
-    )
+    baselines: list[Baseline] = [Zeros(), Uniform()]
+    if release.privacy.delta > 0.0:  # its Gaussian noise promises nothing at δ = 0
+        baselines.append(
+            Independent.fit(
+                opened,
+                schema,
+                epsilon=release.privacy.epsilon,
+                delta=release.privacy.delta,
+                neighbours=release.privacy.unit,
+                generator=np.random.default_rng(),
+                out_of_domain=treatment,
+            )
+        )
     return Evaluation(
         asked,
         truth,
         released,
         release.source,
         Distance.of(released, truth),
-        {b.name: Distance.of(b.answers(asked), truth) for b in (Zeros(), Uniform(), independent)},
+        {one.name: Distance.of(one.answers(asked), truth) for one in baselines},
         coverage_by_kind(release, asked, released, truth),
         fidelity(release, opened, schema, treatment),
         None if target is None else usefulness(release, opened, schema, target, treatment),

@@ -494,7 +494,10 @@ def _digest_of(content: Document) -> str:
 
 def _read_run(directory: Path) -> Document:
     if not (directory / _RUN).exists():
-        raise ReleaseError(f"there is no unfinished run at {str(directory)!r}")
+        raise ReleaseError(
+            f"there is no unfinished run at {str(directory)!r}; if it was killed before its first "
+            "draw, nothing was charged: run it again without resume"
+        )
     return _read_sealed(directory / _RUN)
 
 

@@ -19,7 +19,6 @@ from dualquery.game.free_tables import AfterTables, FreeTables, with_tables
 from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.model.schedule import extent
 from dualquery.model.signs import DENSE
-from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.calibration import (
     MOST_ROUNDS,
     SCALE_STEP,
@@ -32,6 +31,7 @@ from dualquery.privacy.calibration import (
 )
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.rounding import rounded_up
+from dualquery.privacy.statement import figures_at
 
 Temperatures = npt.NDArray[np.float64]
 
@@ -126,7 +126,7 @@ class Plan:
     @property
     def epsilon(self) -> dict[str, float]:
         """The cost of the whole run, by accountant."""
-        return dict(epsilon_by_accountant(self.events, self.budget.delta))
+        return figures_at(self.events, self.budget.delta)
 
 
 def make_plan(

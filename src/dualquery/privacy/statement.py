@@ -120,7 +120,7 @@ class PrivacyStatement:
         chosen = get_accountant(accountant)
         if accountant != "pure" or delta != 0.0:
             delta = probability("delta", delta)
-        figures = _figures(events, delta)
+        figures = figures_at(events, delta)
         neighbours = Neighbours.parse(neighbours)
         return cls(
             epsilon=chosen.epsilon(events, delta),
@@ -132,7 +132,7 @@ class PrivacyStatement:
             mu=math.sqrt(events.mu_squared) * (1.0 + GUARD),
             rho=events.rho * (1.0 + GUARD),
             private=private,
-            replacement=_figures(events.replaced(), delta)
+            replacement=figures_at(events.replaced(), delta)
             if neighbours is Neighbours.ADD_REMOVE
             else {},
             public_header=tuple(public_header),
@@ -425,7 +425,7 @@ def _exceeds(accountant: Accountant, events: Events, epsilon: float) -> float | 
     return accountant.exceeds(events, epsilon) if math.isfinite(epsilon) else 0.0
 
 
-def _figures(events: Events, delta: float) -> dict[str, float]:
+def figures_at(events: Events, delta: float) -> dict[str, float]:
     """ε by every accountant; at δ = 0 only the pure one promises anything."""
     if delta > 0.0:
         return dict(epsilon_by_accountant(events, delta))
