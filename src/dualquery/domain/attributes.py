@@ -15,6 +15,7 @@ from dualquery.domain.answers import Answer
 from dualquery.domain.declared import (
     Edge,
     Value,
+    declared_decimals,
     declared_edge,
     declared_value,
     plain,
@@ -29,7 +30,10 @@ from dualquery.domain.types import Key, Number, Type, key_of, loose_text, number
 MOST_SUB_BINS = 1000
 """The most parts into which a schema may cut each bin of a column."""
 
-_KEYS = ("values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "group")
+_KEYS = (
+    "values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "decimals",
+    "group",
+)  # fmt: skip
 """What a schema file may say of a column."""
 
 
@@ -49,6 +53,8 @@ class Attribute:
         ordered: whether values can be compared with < and >.
         sub_bins: into how many parts each bin is cut where the column's own distribution is
             measured; 0 leaves it to the rule in `domain.sub_bins`.
+        decimals: how many decimals the cells of a column of decimal numbers have; None leaves it to
+            the rule in `domain.decimals`.
         type: what a cell is. Left out, it follows from how values or edges are written. The edges
             of dates and times are numbers here: days since 1970-01-01, seconds since then, or
             seconds since midnight; their values are text.
@@ -64,6 +70,7 @@ class Attribute:
     default: int = 0
     ordered: bool = False
     sub_bins: int = 0
+    decimals: int | None = None
     type: Type = Type.TEXT
     missing_words: tuple[str, ...] = ()
     group: Hierarchy | None = None
@@ -129,6 +136,7 @@ class Attribute:
         missing: bool = False,
         default: Edge | None = None,
         sub_bins: int | None = None,
+        decimals: int | None = None,
         type: str | None = None,  # noqa: A002 - the word of the schema file
     ) -> Self:
         """Declare a column that is cut into bins [e0, e1), …, [e_last−1, e_last].
@@ -141,6 +149,8 @@ class Attribute:
                 "missing"; else the first bin.
             sub_bins: into how many parts each bin is cut where the column's own distribution is
                 measured, 1 to 1,000; else a rule says it.
+            decimals: how many decimals its cells have, 0 to 15, for a column of decimal numbers;
+                else a rule says it.
             type: what a cell is: "whole", "decimal", "date", "timestamp" or "time"; by default
                 as the edges are written, whole numbers if all of them are.
         """
@@ -173,7 +183,16 @@ class Attribute:
                     f"to {MOST_SUB_BINS:,}"
                 )
             parts = asked
-        made = cls(name, edges=cuts, missing=missing, ordered=True, sub_bins=parts, type=kind)
+        places = None if decimals is None else declared_decimals(name, kind, cuts, decimals)
+        made = cls(
+            name,
+            edges=cuts,
+            missing=missing,
+            ordered=True,
+            sub_bins=parts,
+            decimals=places,
+            type=kind,
+        )
         return made._with_default(default)
 
     @classmethod
@@ -317,6 +336,8 @@ class Attribute:
                 for edge in (self.edges[0], self.edges[-1])
             )
             text = f"{self.type.plural} from {low} to {high}"
+            if self.decimals is not None:
+                text += f", with {self.decimals} decimal{'' if self.decimals == 1 else 's'}"
         elif self.type is Type.YES_NO:
             text = self.type.plural
         else:
@@ -343,6 +364,8 @@ class Attribute:
             entry["type"] = self.type.value
         if self.sub_bins:
             entry["sub_bins"] = self.sub_bins
+        if self.decimals is not None:
+            entry["decimals"] = self.decimals
         if self.group is not None:
             entry["group"] = self.group.declared(self.values)
         if self.missing:
@@ -397,6 +420,10 @@ class Attribute:
         kind = kinds[0]
         if kind != "edges" and "sub_bins" in entry:
             raise SchemaError(f"attribute {name!r}: sub_bins is for columns with edges only")
+        if kind != "edges" and "decimals" in entry:
+            raise SchemaError(
+                f"attribute {name!r}: decimals is for columns of decimal numbers with edges only"
+            )
         if kind != "values" and "group" in entry:
             raise SchemaError(f"attribute {name!r}: group is for columns with values only")
         if kind == "binary":
@@ -410,6 +437,7 @@ class Attribute:
                 missing=missing,
                 default=default,
                 sub_bins=entry.get("sub_bins"),
+                decimals=entry.get("decimals"),
                 type=cell_type,
             )
         return cls.categorical(

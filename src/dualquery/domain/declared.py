@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dualquery.base.errors import SchemaError
+from dualquery.domain.grid import MOST_DECIMALS, Grid
 from dualquery.domain.types import Number, Type, number_of, spelled, text_of, type_of
 
 Value = str | int | float | bool
@@ -105,6 +106,46 @@ def declared_edge(name: str, kind: Type, edge: object) -> Number:
             "time without one"
         )
     return int(number) if kind is Type.WHOLE else number
+
+
+def declared_decimals(name: str, kind: Type, edges: Sequence[float], decimals: object) -> int:
+    """How many decimals the cells of a column have; every bin must hold such a number.
+
+    Args:
+        name: of the column.
+        kind: its type.
+        edges: of its bins, in rising order.
+        decimals: what the schema says.
+    """
+    asked = plain(decimals)
+    if kind is not Type.DECIMAL:
+        holds = kind.plural
+        if kind is Type.WHOLE:
+            holds = 'whole numbers; if its cells have decimals, add type = "decimal"'
+        raise SchemaError(
+            f"attribute {name!r}: decimals is for columns of decimal numbers, and this one holds "
+            f"{holds}"
+        )
+    if isinstance(asked, bool) or not isinstance(asked, int) or not 0 <= asked <= MOST_DECIMALS:
+        raise SchemaError(
+            f"attribute {name!r}: decimals = {decimals!r}; expected a whole number from 0 to "
+            f"{MOST_DECIMALS}"
+        )
+    grid = Grid(asked)
+    if not grid.holds(edges):
+        raise SchemaError(
+            f"attribute {name!r}: decimals = {asked} is more than a decimal number as large as "
+            f"{max(map(abs, edges)):g} can hold; expected fewer"
+        )
+    low, high = grid.in_bins(edges)
+    for place in np.flatnonzero(low > high)[:1].tolist():
+        shown = ", ".join(spelled(kind, edge) for edge in edges[place : place + 2])
+        raise SchemaError(
+            f"attribute {name!r}: bin [{shown}{']' if place == len(low) - 1 else ')'} holds no "
+            f"number with {asked} decimal{'' if asked == 1 else 's'}; expected other edges, or "
+            "more decimals"
+        )
+    return asked
 
 
 def _unfit(name: str, what: str, cell: object, kind: Type) -> SchemaError:

@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 from dualquery.base.errors import SchemaError
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.decimals import common_grids
+from dualquery.domain.grid import Grid
 from dualquery.domain.ordered import Attributes
 from dualquery.domain.query import Literal
 from dualquery.domain.types import DAY, Type, number_of
@@ -103,6 +105,8 @@ def extents(attribute: Attribute) -> tuple[Floats, Floats]:
         high[-1] = math.floor(edges[-1])
         if attribute.type is Type.TIME:  # no clock shows 24:00
             high[-1] = min(high[-1], DAY - 1.0)
+    elif attribute.decimals is not None:
+        return Grid(attribute.decimals).in_bins(attribute.edges)
     else:
         high[:-1] = np.nextafter(high[:-1], low[:-1])
     return low, high
@@ -135,18 +139,31 @@ def extended(known: Pairs, places: Sequence[int], number: int, schema: Attribute
 
 
 def _refuse_between(pairs: Pairs, number: int, schema: Attributes) -> None:
-    """Refuse a column of whole numbers between decimal ones: there may be no whole number there."""
-    kinds = [attribute.type for attribute in schema.attributes]
+    """Refuse a column between others with more decimals: it may have no number there."""
+    fine = [_fineness(attribute) for attribute in schema.attributes]
     for one, middle in sorted(pairs):
-        if kinds[one] is not Type.DECIMAL or kinds[middle] is not Type.WHOLE:
+        if fine[one] <= fine[middle]:
             continue
         for between, other in sorted(pairs):
-            if between == middle and kinds[other] is Type.DECIMAL:
+            if between == middle and fine[other] > fine[middle]:
                 a, b, c = (schema.names[place] for place in (one, middle, other))
+                if schema.attributes[middle].type is Type.WHOLE:
+                    has, more = "whole numbers", "decimals"
+                    wanted = f'type = "decimal" for {b!r} too'
+                else:
+                    has, more = f"decimals = {fine[middle]:g}", "more"
+                    wanted = f"as many decimals for {b!r} as for one of them"
                 raise SchemaError(
-                    f"constraint {number}: {b!r} has whole numbers and stands between {a!r} and "
-                    f'{c!r}, which have decimals; expected type = "decimal" for {b!r} too'
+                    f"constraint {number}: {b!r} has {has} and stands between {a!r} and {c!r}, "
+                    f"which have {more}; expected {wanted}"
                 )
+
+
+def _fineness(attribute: Attribute) -> float:
+    """How many decimals cells have; any number of them where nothing is declared."""
+    if attribute.type is not Type.DECIMAL:
+        return 0.0
+    return math.inf if attribute.decimals is None else float(attribute.decimals)
 
 
 def joined(pairs: Pairs, rules: Iterable[Sequence[int]]) -> tuple[Order, ...]:
@@ -208,6 +225,7 @@ def ordered_cells(
 
     Rows that are in order stay as they are. If a row can be put in order by exchanging its cells,
     that is done. Otherwise its cells are drawn again where there is room, or put in the middle.
+    Cells have the decimals of their columns (`decimals.common_grids`) before and after.
 
     Args:
         cells: per column of the order, the number that stands for each row's cell.
@@ -216,6 +234,7 @@ def ordered_cells(
         order: which of them come before which.
         generator: public randomness; None for the middle.
     """
+    grids = common_grids(attributes)
     values = np.column_stack(cells).astype(float)
     low, high = np.empty_like(values), np.empty_like(values)
     present = np.empty(values.shape, dtype=bool)
@@ -230,15 +249,15 @@ def ordered_cells(
     for column in reversed(range(len(attributes))):
         later = [high[:, b] for a, b in order.before if a == column]
         high[:, column] = np.minimum.reduce([high[:, column], *later])
-        if attributes[column].type.is_counted:
-            high[:, column] = np.floor(high[:, column])
+        if (grid := grids[column]) is not None:
+            high[:, column] = grid.down(high[:, column])
     wrong = _out_of_order(values, present, order)
-    # A decimal number has no place in a column of whole ones.
-    if len({attribute.type.is_counted for attribute in attributes}) == 1:
+    # A number with more decimals has no place in a column with fewer.
+    if len(set(grids)) == 1:
         mended = _exchanged(values[wrong], low[wrong], high[wrong], present[wrong], order)
         values[wrong] = mended
         wrong = wrong[_out_of_order(mended, present[wrong], order)]
-    for column, attribute in enumerate(attributes):
+    for column, grid in enumerate(grids):
         earlier = [
             np.where(present[wrong, a], values[wrong, a], -math.inf)
             for a, b in order.before
@@ -248,13 +267,13 @@ def ordered_cells(
         held = values[wrong, column]
         share = np.full(len(wrong), 0.5) if generator is None else generator.random(len(wrong))
         here = present[wrong, column]
-        if attribute.type.is_counted:  # what comes before may be a decimal number
-            floor = np.ceil(floor)
-        span = np.where(here, top, 0.0) - np.where(here, floor, 0.0)
-        if attribute.type.is_counted:
-            drawn = np.minimum(floor + np.floor(share * (span + 1.0)), top)
+        if grid is not None:  # what comes before may have more decimals
+            floor = grid.up(floor)
+        least, most = np.where(here, floor, 0.0), np.where(here, top, 0.0)
+        if grid is not None:
+            drawn = np.minimum(grid.between(least, most, share), most)
         else:
-            drawn = np.minimum(floor + share * span, top)
+            drawn = np.minimum(least + share * (most - least), most)
         kept = (held >= floor) & (held <= top)
         values[wrong, column] = np.where(here & ~kept, drawn, held)
     return [values[:, column] for column in range(len(attributes))]

@@ -155,6 +155,7 @@ class Schema(Attributes):
                 edges=tuple(found.edges.tolist()),
                 default=default,
                 sub_bins=1,
+                decimals=None,  # a sub-bin may be too narrow to hold a multiple
                 group=None,
             )
             codes += [every[done:first], first + found.bin_of]

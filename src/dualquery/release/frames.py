@@ -20,6 +20,8 @@ from dualquery.base.interrupts import held
 from dualquery.base.stored import Array
 from dualquery.domain.answers import together
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.decimals import common_grids, grid_of
+from dualquery.domain.grid import Grid
 from dualquery.domain.orders import Order, extents, ordered_cells
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import DAY, Type, number_of
@@ -114,11 +116,11 @@ def _put_in_order(
     attributes = [schema.attributes[place] for place in order.places]
     columns = [codes[:, place] for place in order.places]
     cells = []
-    for attribute, column in zip(attributes, columns, strict=True):
+    for attribute, column, grid in zip(attributes, columns, common_grids(attributes), strict=True):
         proper = np.minimum(column, attribute.proper_size - 1)
         if attribute.is_numeric:
             spread = _spread(attribute, within)
-            inside = _inside_bins(proper, attribute, generator, spread, independent)
+            inside = _inside_bins(proper, attribute, generator, spread, independent, grid)
             cells.append(inside.astype(float))
         else:
             cells.append(extents(attribute)[0][proper])
@@ -169,7 +171,8 @@ def decode_column(
     """
     if attribute.is_numeric:
         proper = np.minimum(codes, attribute.proper_size - 1)
-        cells = _inside_bins(proper, attribute, generator, within, independent)
+        grid = grid_of(attribute)
+        cells = _inside_bins(proper, attribute, generator, within, independent, grid)
         mask = codes == attribute.missing_code if attribute.missing else None
         return typed_cells(cells, attribute.type, mask)
     if attribute.is_binary and attribute.type is Type.WHOLE:
@@ -224,7 +227,9 @@ def _inside_bins(
     generator: np.random.Generator | None,
     within: Within | None,
     independent: bool,
+    grid: Grid | None,
 ) -> Array:
+    """A cell inside each bin: a multiple of what the grid says, if there is one."""
     if generator is None:
         edges: npt.NDArray[np.float64] = np.asarray(attribute.edges, dtype=float)
         inside = (edges[codes] + edges[codes + 1]) / 2.0
@@ -235,7 +240,11 @@ def _inside_bins(
         counted: Array = np.floor(inside).astype(np.int64)
         # The last bin of a day includes its end, 24:00, which no clock shows.
         return np.minimum(counted, DAY - 1) if attribute.type is Type.TIME else counted
-    return inside
+    if grid is None:
+        return inside
+    # Rounding must not take a cell out of its bin.
+    low, high = grid.in_bins(attribute.edges)
+    return np.clip(grid.nearest(inside), low[codes], high[codes])
 
 
 class FrameKind(StrEnum):

@@ -222,6 +222,9 @@ def _table_field(attribute: Attribute) -> Json:
     if kind is Type.TIMESTAMP:
         made["format"] = "%Y-%m-%d %H:%M:%S"  # as the csv has them
     made["description"] = column_words(attribute)
+    if attribute.decimals is not None:
+        # Table Schema has no word for it, and allows others.
+        made["decimals"] = attribute.decimals
     constraints: Json = {} if attribute.missing else {"required": True}
     if attribute.is_numeric:
         if kind is not Type.TIME:  # a day ends at 24:00, which no clock shows

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from dualquery.base.errors import DualQueryError, ParameterError, TableError
 from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.grid import Grid
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import Type
 from dualquery.privacy.unit import Weight
@@ -233,7 +234,9 @@ class _Column:
             else:
                 self.refused[(mark, "")] += 1
         if self.attribute.is_numeric and self.attribute.type is Type.WHOLE:
-            self.fractions += _fractions(cells)
+            self.fractions += _finer(cells, Grid(0))
+        elif self.attribute.decimals is not None:
+            self.fractions += _finer(cells, Grid(self.attribute.decimals))
 
     def problems(self) -> list[Finding]:
         if self.unreadable:
@@ -253,14 +256,17 @@ class _Column:
     def notes(self) -> list[str]:
         if not self.fractions:
             return []
+        has, wanted = "decimals", 'type = "decimal"'
+        if self.attribute.decimals is not None:
+            has, wanted = f"more than decimals = {self.attribute.decimals}", "more of them"
         return [
-            f"column {self.attribute.name!r}: {self.fractions:,} cells have decimals, which "
-            'samples will not have; declare type = "decimal"'
+            f"column {self.attribute.name!r}: {self.fractions:,} cells have {has}, which "
+            f"samples will not have; declare {wanted}"
         ]
 
 
-def _fractions(cells: pa.ChunkedArray) -> int:
-    """How many cells are numbers with decimals."""
+def _finer(cells: pa.ChunkedArray, grid: Grid) -> int:
+    """How many cells are numbers with more decimals than those of a grid."""
     if not pa.types.is_floating(cells.type):
         try:
             cells = pc.utf8_trim_whitespace(cells).cast(pa.float64())
@@ -268,7 +274,7 @@ def _fractions(cells: pa.ChunkedArray) -> int:
             return 0
     numbers = cells.to_numpy()
     finite = numbers[np.isfinite(numbers)]
-    return int((finite != np.floor(finite)).sum())
+    return int((finite != grid.nearest(finite)).sum())
 
 
 def _read(table: ArrowTable, bound: Schema, treatment: OutOfDomain) -> tuple[int, list[_Column]]:

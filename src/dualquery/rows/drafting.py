@@ -16,6 +16,7 @@ from dualquery.base.stored import Document, Json
 from dualquery.domain.answers import split
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.declaration import FILL_IN, Declaration
+from dualquery.domain.grid import MOST_DECIMALS, Grid
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import Type, spelled
 from dualquery.rows.arrow import ArrowTable
@@ -37,6 +38,9 @@ FEWEST_REPEATS = 5.0
 
 FEWEST_ROWS = 20
 """In a table with fewer rows than this, every column may have different cells by chance."""
+
+MOST_WRITTEN = 6
+"""Numbers with more decimals than this are computed, not written: no decimals are drafted."""
 
 SEVERAL = 0.1
 """If at least this share of the cells has a separator, they may hold several answers."""
@@ -381,7 +385,27 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
     edges, crowded = readable_edges(kind, numbers, bins)
     spelt = [spelled(kind, edge) if kind.is_temporal else edge for edge in edges]
     note = "the edges follow quantiles of the table; replace them by public ones" if crowded else ""
-    return Attribute.numeric(name, spelt, missing=missing, type=kind), note
+    decimals = _decimals(profile, [float(edge) for edge in edges])
+    made = Attribute.numeric(name, spelt, missing=missing, decimals=decimals, type=kind)
+    if decimals is not None:
+        seen = f"no cell has more than {decimals} decimal{'' if decimals == 1 else 's'}"
+        note = "; ".join(filter(None, [note, f"{seen}; is that so by design (decimals)?"]))
+    return made, note
+
+
+def _decimals(profile: Profile, edges: Sequence[float]) -> int | None:
+    """How many decimals cells have; None if they are not written with a few of them.
+
+    Narrow bins may need more, because each must hold such a number.
+    """
+    if profile.kind is not Type.DECIMAL or profile.decimals > MOST_WRITTEN:
+        return None
+    for decimals in range(profile.decimals, MOST_DECIMALS + 1):
+        grid = Grid(decimals)
+        low, high = grid.in_bins(edges)
+        if bool((low <= high).all()):
+            return decimals if grid.holds(edges) else None
+    return None
 
 
 def _alike(texts: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dualquery.base.errors import DualQueryError, TableError
+from dualquery.domain.grid import written_decimals
 from dualquery.domain.types import DAY, Number, Type, number_of, text_of
 from dualquery.rows.encoding import plain_column, unreadable
 
@@ -226,6 +227,15 @@ class Profile:
         kept = np.isfinite(values)
         ends = [end for end in (self.low, self.high) if math.isfinite(end)]
         return np.append(np.repeat(values[kept], times[kept]), ends)
+
+    @property
+    def decimals(self) -> int:
+        """The most decimals of a cell, among those that are counted."""
+        numbers = [self._number(Type.DECIMAL, cell) for cell in self.cells]
+        if self.held is not None and pa.types.is_float32(self.held):
+            # As a double, the single 3.4 would be 3.4000000953674316.
+            numbers = [float(str(np.float32(number))) for number in numbers]
+        return max((written_decimals(n) for n in numbers if math.isfinite(n)), default=0)
 
     def texts(self) -> list[str]:
         """The different cells as text, in the order of their categories or of the alphabet."""
