@@ -125,8 +125,30 @@ def test_the_workload_decides_which_tables_there_are() -> None:
             Budget(1.0, 1e-5, ROWS), Shape.of(random_marginals(narrow, 3, 500))
         ).steps
     ]
-    assert kinds[:3] == [Kind.ONE_WAY, Kind.PAIRS, Kind.TRIPLES]
-    assert kinds[3:5] == [Kind.DRAWS, Kind.NAMED]
+    assert kinds == [Kind.ONE_WAY, Kind.TRIPLES], "triples tell about pairs, and leave no round"
+    pure = make_tables_plan(
+        Budget(20.0, 0.0, 100 * ROWS, accountant="pure"), Shape.of(random_marginals(narrow, 3, 500))
+    )
+    listed = [step.kind for step in pure.steps]
+    assert listed[:3] == [Kind.ONE_WAY, Kind.PAIRS, Kind.TRIPLES], "Laplace noise adds up"
+    assert listed[3:5] == [Kind.DRAWS, Kind.NAMED]
+
+
+def test_pairs_that_no_triple_holds_are_measured_beside_triples() -> None:
+    """One query on three columns must not take the budget from many queries on two."""
+    narrow = Schema(tuple(Attribute.binary(f"x{i}") for i in range(8)))
+    one = dq.Workload.of([dq.parse("x0 & x1 & x2", narrow)], narrow)
+    asked = Shape.of(all_marginals(narrow, 2) + one)
+    assert (asked.pairs, asked.triples, asked.lone) == (28, 1, 25)
+    assert Shape.of(all_marginals(narrow, 3)).lone == 0
+    assert Shape.of_all(narrow, 3).lone == 0
+    assert Shape.of_all(narrow, 2).lone == 28
+    plan = make_tables_plan(Budget(1.0, 1e-5, ROWS), asked)
+    assert plan is not None
+    shares = {kind: sum(step.share for step in plan.steps if step.kind is kind) for kind in Kind}
+    assert shares[Kind.PAIRS] == pytest.approx(0.95 * 25 / 26)
+    assert shares[Kind.TRIPLES] == pytest.approx(0.95 / 26)
+    assert sum(shares.values()) == pytest.approx(1.0)
 
 
 def test_a_pure_budget_too_small_for_pairs_measures_the_few_tables_that_draws_name() -> None:

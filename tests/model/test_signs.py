@@ -127,6 +127,36 @@ def test_dependence_is_seen_where_it_is_and_not_elsewhere() -> None:
     assert not Dependence.of(stack, tables[:1], shares, ROWS).found
 
 
+@pytest.mark.parametrize("codes", [2, 3])
+def test_triples_show_dependence_where_no_pairs_were_measured(codes: int) -> None:
+    """Chance is none of it, though tables with little noise show it clearly."""
+    schema = Schema(tuple(Attribute.categorical(f"x{i}", list(range(codes))) for i in range(8)))
+    stack = Stack.of(schema, np.arange(8))
+    sets = np.array([(i, j, k) for i in range(8) for j in range(i) for k in range(j)], np.int32)
+    marginals = Marginals(Groups.single(schema), sets)
+    shares, clear = np.full(8 * codes, 1.0 / codes), []
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        rows = random.integers(0, codes, (ROWS, 8)).astype(np.int32)
+        if dependent := seed % 4 == 3:
+            rows[:, 1] = np.where(random.random(ROWS) < 0.5, rows[:, 0], rows[:, 1])
+        exact = np.concatenate(
+            [np.bincount(marginals.cell_of(t, rows), minlength=codes**3) for t in range(len(sets))]
+        )
+        noise = random.choice([2.0, 60.0])
+        noisy = np.rint(exact + noise * random.standard_normal(len(exact))).astype(np.int64)
+        ones = Marginals(Groups.single(schema), np.arange(8, dtype=np.int32)[:, None])
+        single = np.concatenate([np.bincount(rows[:, a], minlength=codes) for a in range(8)])
+        tables = [
+            Measurement(ones, Noise.GAUSSIAN, noise, single.astype(np.int64)),
+            Measurement(marginals, Noise.GAUSSIAN, noise, noisy),
+        ]
+        means = single / ROWS if codes > 2 else shares
+        found = Dependence.of(stack, tables, means, ROWS)
+        clear.append((seed, noise, dependent, found))
+    assert all(found.found == dependent for _, _, dependent, found in clear), clear
+
+
 def test_departures_agree_with_a_plain_loop() -> None:
     random = np.random.default_rng(5)
     rows = rows_of(random, True)

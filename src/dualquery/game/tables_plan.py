@@ -141,7 +141,7 @@ def _plan(budget: Budget, shape: Shape, resolution: float, steps: tuple[Step, ..
     components = _components(resolution, shape.codes)
     first, last = (500, 400) if finer else (300, 300)
     kinds = {step.kind for step in steps}
-    if Kind.PAIRS in kinds and Kind.DRAWS not in kinds:
+    if kinds & {Kind.PAIRS, Kind.TRIPLES} and Kind.DRAWS not in kinds:
         first += last  # the only fit
     return TablesPlan(
         budget,
@@ -186,6 +186,17 @@ def _steps(
     second = [Step(Kind.AGAIN, kept, shape.long)] if shape.long else []
     draws = int(np.clip(0.6 * math.sqrt(resolution) / rounds, FEWEST_DRAWS, MOST_DRAWS))
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
+        if math.isfinite(paying):
+            # Triples tell at least as much about their pairs as pair tables would (`NARROW`), and
+            # the tables that draws would name are measured already.
+            free = 0.95 - kept
+            pairs = free * shape.lone / (shape.lone + shape.triples)
+            return (
+                Step(Kind.ONE_WAY, 0.05, shape.attributes),
+                *(levelled(Kind.PAIRS, pairs, shape.pairs, shape.pair_levels) if pairs else ()),
+                *second,
+                *levelled(Kind.TRIPLES, free - pairs, shape.triples, shape.triple_levels),
+            )
         return (
             Step(Kind.ONE_WAY, 0.05, shape.attributes),
             *levelled(Kind.PAIRS, 0.15, shape.pairs, shape.pair_levels),

@@ -122,6 +122,7 @@ class Shape:
         pair_levels: how many pairs have each level; see `levels_of`.
         triple_levels: how many triples have.
         long: how many of the attributes have long tails, which may have to be measured again.
+        lone: how many of the pairs are in none of the triples.
     """
 
     attributes: int
@@ -132,23 +133,27 @@ class Shape:
     pair_levels: tuple[tuple[int, int], ...] = ()
     triple_levels: tuple[tuple[int, int], ...] = ()
     long: int = 0
+    lone: int = 0
 
     @classmethod
     def of(cls, workload: Workload, weights: Floats | None = None) -> Shape:
         """The shape of a workload; `weights` says how much each query counts."""
         used = workload.used
         codes = int(workload.schema.sizes[used].sum())
-        _, pairs = weighed_sets(workload, 2, weights)
-        triples = weighed_sets(workload, 3, weights)[1] if len(pairs) <= MOST_SETS else pairs[:0]
+        pairs, pair_levels = weighed_sets(workload, 2, weights)
+        triples, triple_levels = np.empty((0, 3), np.int32), pair_levels[:0]
+        if len(pairs) <= MOST_SETS:
+            triples, triple_levels = weighed_sets(workload, 3, weights)
         return cls(
             len(used),
             codes,
             len(pairs),
             len(triples),
             workload.has_parities,
-            _tally(pairs),
-            _tally(triples),
+            _tally(pair_levels),
+            _tally(triple_levels),
             len(set(workload.schema.long) & set(used.tolist())),
+            _lone(pairs, triples),
         )
 
     @classmethod
@@ -157,7 +162,24 @@ class Shape:
         d = len(schema)
         pairs = math.comb(d, 2) if k >= 2 else 0
         triples = math.comb(d, 3) if k >= 3 and pairs <= MOST_SETS else 0
-        return cls(d, int(schema.sizes.sum()), pairs, triples, long=len(schema.long))
+        return cls(
+            d,
+            int(schema.sizes.sum()),
+            pairs,
+            triples,
+            long=len(schema.long),
+            lone=0 if triples else pairs,
+        )
+
+
+def _lone(pairs: npt.NDArray[np.int32], triples: npt.NDArray[np.int32]) -> int:
+    """How many of the pairs are in none of the triples; every pair of a triple is one of them."""
+    inside = {
+        pair
+        for one, two, three in triples.tolist()
+        for pair in ((one, two), (one, three), (two, three))
+    }
+    return len(pairs) - len(inside)
 
 
 def _tally(levels: npt.NDArray[np.int64]) -> tuple[tuple[int, int], ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -67,24 +68,41 @@ class Dependence:
 
         Args:
             stack: the attributes that are modelled.
-            measurements: one-way tables and pairs.
+            measurements: one-way tables and pairs, or triples where no pairs were measured.
             shares: the estimated share of every row of the stack.
             total: the number of records, or of the parts that they are counted in.
             chance: the variance of a count, per part, that chance alone makes.
         """
-        pairs = [one for one in measurements if one.marginals.arity == 2]
-        if not pairs:
+        listed = [one for one in measurements if one.marginals.arity == 2] or [
+            one for one in measurements if one.marginals.arity == 3
+        ]
+        if not listed:
             return cls(0.0, 0.0)
         if are_binary(stack):
-            return _of_signs(stack, measurements, total, chance)
-        found = [_of_tables(stack, one, shares, total, chance) for one in pairs]
+            return _of_signs(stack, measurements, listed, total, chance)
+        found = [_of_tables(stack, one, shares, total, chance) for one in listed]
         away, more = (np.concatenate(part) for part in zip(*found, strict=True))
-        overall = float(away.sum() / np.sqrt(len(away)))
+        # What chance made of a pair is in all tables that hold it; their noise is their own.
+        alike = 1.0 + (_tables_per_pair(listed) - 1.0) * float((more / (1.0 + more)).mean()) ** 2
+        overall = float(away.sum() / np.sqrt(len(away) * alike))
         return cls(overall, float(away.max()), seen=float(more.mean()))
 
 
+def _tables_per_pair(listed: Sequence[Measurement]) -> float:
+    """How many triples hold a pair, on average; pairs are taken as measured once."""
+    sets = np.concatenate([one.marginals.attributes for one in listed])
+    if sets.shape[1] == 2:
+        return 1.0
+    held = [np.sort(sets[:, list(two)], axis=1) for two in combinations(range(sets.shape[1]), 2)]
+    return len(held) * len(sets) / len(np.unique(np.concatenate(held), axis=0))
+
+
 def _of_signs(
-    stack: Stack, measurements: Sequence[Measurement], total: float, chance: float
+    stack: Stack,
+    measurements: Sequence[Measurement],
+    listed: Sequence[Measurement],
+    total: float,
+    chance: float,
 ) -> Dependence:
     """The dependence of 0/1 attributes.
 
@@ -94,7 +112,7 @@ def _of_signs(
     n(1 − s²)(1 − t²). The means are from the same tables, but uncorrelated with the sums.
     """
     single = pooled_sums(stack, measurements, 1)
-    pairs = pooled_sums(stack, [one for one in measurements if one.marginals.arity == 2], 2)
+    pairs = pooled_sums(stack, listed, 2)
     mean, variance = np.zeros(len(stack.attributes)), np.zeros(len(stack.attributes))
     mean[single.sets[:, 0]] = single.sums / total
     variance[single.sets[:, 0]] = 1.0 / single.precision
@@ -121,15 +139,19 @@ def _of_signs(
 def _of_tables(
     stack: Stack, one: Measurement, shares: Floats, total: float, chance: float
 ) -> tuple[Floats, Floats]:
-    """Per pair its departure from independence beyond chance, in standard deviations, and how
+    """Per table its departure from independence beyond chance, in standard deviations, and how
     large chance is beside noise.
 
-    Chance adds n(1 − Σp²)(1 − Σq²) to the sum of squares over the cells, p and q the shares of the
-    two attributes.
+    Let a be Σp² over the shares of an attribute. Rows scatter around one attribute's shares by
+    1 − a. To the sum of squares over the cells of a pair chance adds n(1 − a)(1 − b), beyond what
+    the attributes alone explain; of a triple the same for every set of two or three of them, times
+    the a of the attribute that is left.
     """
     away = departures(stack, one, shares, total)
     alike = np.add.reduceat(shares**2, stack.start[:-1])
-    scatter = np.prod(1.0 - alike[stack.positions(one.marginals.attributes)], axis=1)
+    each = alike[stack.positions(one.marginals.attributes)]
+    alone = each.prod(axis=1) * (1.0 + ((1.0 - each) / each).sum(axis=1))
+    scatter = np.maximum(0.0, 1.0 - alone)
     cells = one.marginals.shapes.prod(axis=1)
     more = total * chance * scatter / (one.variance * cells)
     return (away - more * np.sqrt(cells / 2.0)) / (1.0 + more), more
