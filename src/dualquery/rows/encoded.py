@@ -112,6 +112,9 @@ class EncodedRows:
         """The codes of a schema, from those of its sub-bins."""
         columns: dict[int, NarrowCodes] = {}
         for attribute, codes in self.columns.items():
+            if schema.fine.sizes[attribute] == schema.sizes[attribute]:
+                columns[attribute] = codes  # not cut finer, so the same codes
+                continue
             found = _bins_of_fine(schema, attribute)
             columns[attribute] = found.astype(_kind(int(schema.sizes[attribute])))[codes]
         return replace(self, columns=columns)
