@@ -180,6 +180,25 @@ def test_packing_codes(seed: int, rows: int, first_word: int, size: int) -> None
     np.testing.assert_array_equal(bits[:, first_word:], expected)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(0, 12))
+def test_listing_runs(seed: int, runs: int) -> None:
+    random = np.random.default_rng(seed)
+    ends = np.cumsum(random.integers(1, 9, runs))
+    begins = np.append(0, ends)[:-1]
+    pairs = int(ends[-1]) if runs else 0
+    rows = random.integers(-1, 5, runs)
+    items = random.integers(0, 6, pairs).astype(np.int32)
+    attributes = random.integers(-1, 3, 6).astype(np.int32)
+    order = random.permutation(runs)
+    row, attribute = np.full(pairs, -7), np.full(pairs, -7, dtype=np.int32)
+    found = bit_kernels.list_runs(
+        rows[order], begins[order], ends[order], items, attributes, row, attribute
+    )
+    every = [(rows[i], attributes[items[p]]) for i in order for p in range(begins[i], ends[i])]
+    expected = [(r, a) for r, a in every if r >= 0 and a >= 0]
+    assert list(zip(row[:found], attribute[:found], strict=True)) == expected
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans())
 def test_matches(seed: int, k: int, mixed: bool) -> None:
     from dualquery.workloads.matching import add_matches

@@ -212,6 +212,75 @@ def test_rows_of_a_long_table_keep_their_persons_over_batches(
         LongTable(_InPieces(wrong, 13), "visit", "item").owners("who")
 
 
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("weigh", Weigh)
+def test_layers_of_a_long_table_over_batches_and_blocks(
+    weigh: Weigh, together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layers of several blocks, batches that end inside a row, and rows that are left out.
+
+    Pairs of a row stand together, so that their runs are kept, or they come in any order.
+    """
+    monkeypatch.setattr(sparse, "BATCH", 160)
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 64)
+    random = np.random.default_rng(4)
+    pairs = pd.DataFrame(
+        {"visit": random.integers(0, 900, 4_000), "item": random.integers(0, 5, 4_000)}
+    )
+    pairs["who"] = np.minimum(random.geometric(0.2, 900) * 30 + np.arange(900) % 30, 250)[
+        pairs.visit
+    ]
+    if together:
+        pairs = pairs.sort_values("visit", kind="stable").reset_index(drop=True)
+    schema = Schema(tuple(Attribute.binary(f"i{i}") for i in range(5)))
+    persons = Persons("who", 4, weigh)
+    source = LongTable(_InPieces(pa.table(dict(pairs)), 13), "visit", "item", prefix="i")
+    table = ByPerson(source, persons)
+    visits = pairs.drop_duplicates("visit")[["visit", "who"]].reset_index(drop=True)
+    weights = weights_of(visits.rename(columns={"who": "patient"}), Persons("patient", 4, weigh))
+    assert (weights == 0).any()
+    assert np.unique(weights[weights > 0], return_counts=True)[1].max() > 128
+    has = np.zeros((900, 5), dtype=bool)
+    has[pairs.visit, pairs.item] = True
+    has = has[visits.visit]
+    workload = Workload.of(
+        [parse(text, schema) for text in ("i0=1 & i2=0", "i4=1", "i1=0 & i3=0")], schema
+    )
+    expected = [
+        weights @ (has[:, 0] & ~has[:, 2]),
+        weights @ has[:, 4],
+        weights @ ~(has[:, 1] | has[:, 3]),
+    ]
+    for _ in range(2):  # the second time runs are there already
+        counted = count_rows(table, workload)
+        assert counted.counts.tolist() == expected
+        assert counted.rows == weights.sum()
+    assert (source._kept is not None) == together
+
+
+def test_pairs_that_changed_between_two_readings_are_refused() -> None:
+    whole = pa.table({"visit": [1, 1, 2, 3], "who": [1, 1, 2, 2], "item": [0, 1, 0, 1]})
+    schema = Schema((Attribute.binary("i0"), Attribute.binary("i1")))
+    workload = Workload.of([parse("i0=1", schema)], schema)
+    for other in (whole.slice(0, 3), pa.concat_tables([whole, whole])):
+        pieces = _InPieces(whole, 2)
+        table = ByPerson(LongTable(pieces, "visit", "item", prefix="i"), Persons("who", 2))
+        _ = table.strata
+        pieces._table = other
+        with pytest.raises(TableError, match="changed while they were read"):
+            count_rows(table, workload)
+
+
+def test_a_query_whose_order_may_change_is_read_again() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"visit": [1, 1, 2], "who": [1, 1, 2], "item": [0, 1, 0]})
+    for source, kept in ((frame, True), (frame.lazy(), False)):
+        table = LongTable(source, "visit", "item", prefix="i")
+        assert table.owners("who").to_pylist() == [1, 2]
+        assert (table._kept is not None) == kept
+
+
 class _InPieces(ArrowTable):
     """A table whose batches are small."""
 

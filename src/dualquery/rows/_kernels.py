@@ -104,3 +104,23 @@ def pack_columns(  # type: ignore[no-untyped-def]
                     bits[literal, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
             place += 1
         cursor[attribute] = place
+
+
+@njit(nogil=True, cache=True)
+def list_runs(rows, begins, ends, items, attributes, found_rows, found_attributes):  # type: ignore[no-untyped-def]
+    """List the ones of pairs that come in runs, run after run, and return their number.
+
+    The pairs `begins[i]:ends[i]` are of row `rows[i]`; −1 leaves them out. Pair p is of attribute
+    `attributes[items[p]]`; −1 leaves it out.
+    """
+    found = 0
+    for run in range(len(rows)):
+        if rows[run] < 0:
+            continue
+        for pair in range(begins[run], ends[run]):
+            attribute = attributes[items[pair]]
+            # Written in any case, and overwritten if it is left out: no branch to foresee.
+            found_rows[found] = rows[run]
+            found_attributes[found] = attribute
+            found = found + 1 if attribute >= 0 else found
+    return found

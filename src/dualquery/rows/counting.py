@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,12 @@ import numpy.typing as npt
 from dualquery.base.order import lexical_order
 from dualquery.base.ragged import offsets
 from dualquery.base.threads import over_ranges
+from dualquery.rows import table as tables
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.rows.packed import PackedRows, Packer, Words
+from dualquery.rows.long import LongTable
+from dualquery.rows.packed import PackedRows, Packer, Words, rows_of_blocks
 from dualquery.rows.table import Table
-from dualquery.rows.weighed import Weighed
+from dualquery.rows.weighed import DROPPED, Strata, Weighed
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Literals, Workload
 
@@ -71,8 +74,14 @@ def pack_layers(
 ) -> list[tuple[int, PackedRows]]:
     """The packed rows of every layer, with the parts that each of its rows counts."""
     strata = table.strata
+    if strata.disjoint and isinstance(table.table, LongTable):
+        return _pack_long(table.table, strata, workload, out_of_domain)
     packers = [
-        Packer(workload.schema, workload.literals, int(strata.sizes[layer.holds].sum()))
+        Packer(
+            workload.schema,
+            workload.literals,
+            rows_of_blocks(int(strata.sizes[layer.holds].sum())),
+        )
         for layer in strata.layers
     ]
     attributes = [int(a) for a in np.unique(workload.literals.attribute)]
@@ -82,6 +91,28 @@ def pack_layers(
     return [
         (parts, packed) for parts, packed in found if packed.rows
     ]  # a digit may be in no weight
+
+
+def _pack_long(
+    pairs: LongTable, strata: Strata, workload: Workload, out_of_domain: OutOfDomain
+) -> list[tuple[int, PackedRows]]:
+    """The packed rows of the layers of a long table, of which no two have a row in common.
+
+    Rows are numbered layer by layer, each from the beginning of a block, so that one pass over
+    the pairs packs all layers.
+    """
+    literals, blocks = workload.literals, [rows_of_blocks(int(n)) for n in strata.sizes[1:]]
+    start = offsets([len(rows) for rows in blocks])
+    first = np.concatenate([[-1], start[:-1] * tables.BLOCK_ROWS])
+    numbers = np.where(strata.of_row > DROPPED, first[strata.of_row] + strata.places, -1)
+    packer = Packer(workload.schema, literals, [n for rows in blocks for n in rows])
+    for ones in pairs.renumbered(workload.schema, packer.attributes, out_of_domain, numbers):
+        packer.add(ones)
+    packed = packer.finish()
+    return [
+        (layer.parts, PackedRows(sum(rows), literals, packed.blocks[a:b], tuple(rows)))
+        for layer, rows, (a, b) in zip(strata.layers, blocks, pairwise(start), strict=True)
+    ]
 
 
 def count_layers(

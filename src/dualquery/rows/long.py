@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,10 @@ from dualquery.rows.arrow import ArrowTable, joined
 from dualquery.rows.encoding import OutOfDomain, plain_column
 from dualquery.rows.opening import open_table
 from dualquery.rows.sparse import no_ones, require_binary
+from dualquery.rows.streams import LazyTable
 from dualquery.rows.table import Ones
+
+Int64 = npt.NDArray[np.int64]
 
 
 class LongTable:
@@ -63,6 +67,7 @@ class LongTable:
         self.item = item
         self.prefix = prefix
         self.declared_rows = declared_rows
+        self._kept: _Runs | None = None
 
     def named(self, item: object) -> str:
         """The name of an item's attribute."""
@@ -74,20 +79,58 @@ class LongTable:
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
     ) -> Iterator[Ones]:
-        used = np.zeros(len(schema), dtype=bool)
-        used[np.asarray(attributes, dtype=np.int64)] = True
+        items = _Items(self, schema, attributes, out_of_domain)
+        total = 0
+        for runs, total, cells in self._pairs():
+            yield items.ones(total, runs.row, runs, cells)
+        total = self.declared_rows or total
+        if total:
+            yield no_ones(total)
+
+    def renumbered(
+        self,
+        schema: Schema,
+        attributes: Sequence[int],
+        out_of_domain: OutOfDomain,
+        numbers: Int64,
+    ) -> Iterator[Ones]:
+        """The same ones, row r having the number `numbers[r]`; one of −1 is left out.
+
+        The numbers are looked up once per run of pairs, not once per pair.
+        """
+        items = _Items(self, schema, attributes, out_of_domain)
+        total = int(numbers.max(initial=-1)) + 1
+        for runs, _, cells in self._pairs():
+            row = numbers[runs.row]
+            # In the order of numbers: then the ones need not be sorted by their blocks.
+            yield items.ones(total, row, runs, cells, np.argsort(row, kind="stable"))
+
+    def _pairs(self) -> Iterator[tuple[_Runs, int, pa.Array]]:
+        """Runs of pairs, how many rows are known after them, and the items of the pairs."""
+        if self._kept is not None:
+            yield from self._pairs_again(self._kept)
+            return
         known = _Numbers()
         for pairs in _gather(self.table.batches([self.row, self.item])):
             ids, ends = _runs(_whole_column(pairs, self.row))
-            place = np.repeat(known.of(ids), np.diff(ends, prepend=0))
+            runs = _Runs(known.of(ids), ends)
             self._check_declared(len(known))
-            attribute = self._attributes(_whole_column(pairs, self.item), schema, out_of_domain)
-            # The last entry of `used` stands for items that are left out.
-            on = np.append(used, False)[attribute]
-            yield Ones(len(known), place[on], attribute[on].astype(np.int32))
-        total = self.declared_rows or len(known)
-        if total:
-            yield no_ones(total)
+            yield runs, len(known), _whole_column(pairs, self.item)
+
+    def _pairs_again(self, kept: _Runs) -> Iterator[tuple[_Runs, int, pa.Array]]:
+        """The same of a table whose rows were numbered when their persons were read."""
+        total = int(kept.row.max()) + 1
+        self._check_declared(total)
+        done = 0
+        for pairs in _gather(self.table.batches([self.item])):
+            cells = _whole_column(pairs, self.item)
+            end = done + len(cells)
+            if end > kept.ends[-1]:
+                raise _changed()
+            yield kept.between(done, end), total, cells
+            done = end
+        if done != kept.ends[-1]:
+            raise _changed()
 
     def owners(self, column: str) -> pa.Array:
         """The person of every row, in the order in which rows are numbered."""
@@ -99,22 +142,27 @@ class LongTable:
         names = [self.row] if column == self.row else [self.row, column]
         known, persons = _Numbers(), _Numbers()
         owner = np.empty(0, dtype=np.int64)
+        keeping = _Keeping() if self._same_order else None
         for pairs in _gather(self.table.batches(names)):
             ids, ends = _runs(_whole_column(pairs, self.row))
             people, changes = _runs(_whole_column(pairs, column))
             # Where the person changes, the row has to change too, so runs are all that is read.
             run = np.searchsorted(changes, ends)
             place, person = known.of(ids), persons.of(people)[run]
+            if keeping is not None and not keeping.add(place, ends, len(known)):
+                keeping = None
             owner = np.concatenate([owner, np.full(len(known) - len(owner), -1)])
             new = owner[place] < 0
             owner[place[new]] = person[new]
-            if not (np.isin(changes, ends).all() and np.array_equal(owner[place], person)):
+            row_changes = np.array_equal(ends[np.searchsorted(ends, changes)], changes)
+            if not (row_changes and np.array_equal(owner[place], person)):
                 raise TableError(
                     f"unit = {column!r}: a row of the long table belongs to two persons; "
                     "expected one"
                 )
         if not len(known):
             raise NoRowsError
+        self._kept = None if keeping is None else keeping.runs()
         return pa.DictionaryArray.from_arrays(pa.array(owner, pa.int32()), persons.values)
 
     def _check_declared(self, found: int) -> None:
@@ -123,23 +171,112 @@ class LongTable:
                 f"the table has more rows than the {self.declared_rows:,} that were declared"
             )
 
-    def _attributes(
-        self, items: pa.Array, schema: Schema, out_of_domain: OutOfDomain
-    ) -> npt.NDArray[np.int64]:
-        """The attribute of each item; −1 for an undeclared one that may be left out."""
-        coded = items if pa.types.is_dictionary(items.type) else items.dictionary_encode()
-        places = np.array(
-            [schema.index.get(self.named(v), -1) for v in coded.dictionary.to_pylist()],
-            dtype=np.int64,
+    @property
+    def _same_order(self) -> bool:
+        """Whether pairs come in the same order whichever columns are read; a query may not."""
+        return not isinstance(self.table, LazyTable)
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Neighbouring pairs of the same row: run i is of `row[i]` and ends before `ends[i]`."""
+
+    row: Int64
+    ends: Int64
+
+    def between(self, first: int, last: int) -> _Runs:
+        """The runs of the pairs from `first` up to `last`, whose ends count from `first`."""
+        part = slice(
+            int(np.searchsorted(self.ends, first, side="right")),
+            int(np.searchsorted(self.ends, last, side="left")) + 1,
         )
-        attribute: npt.NDArray[np.int64] = places[coded.indices.to_numpy(zero_copy_only=False)]
-        if out_of_domain is OutOfDomain.REFUSE and attribute.size and attribute.min() < 0:
-            item = items[int(np.argmin(attribute))].as_py()
+        return _Runs(self.row[part], np.minimum(self.ends[part], last) - first)
+
+
+MOST_RUNS = 2
+"""Runs are kept, 16 bytes each, if there are at most so many per row; else they are read again."""
+
+
+class _Keeping:
+    """Collects runs while they are few, so that the column of rows need not be read again."""
+
+    def __init__(self) -> None:
+        self._rows: list[Int64] = []
+        self._ends: list[Int64] = []
+        self._held, self._pairs = 0, 0
+
+    def add(self, row: Int64, ends: Int64, rows: int) -> bool:
+        """Add the runs of a batch; False if there are too many for so many rows."""
+        self._rows.append(row)
+        self._ends.append(ends + self._pairs)
+        self._held += len(row)
+        self._pairs += int(ends[-1])
+        # A row may have one run more for each batch that ends in the middle of it.
+        return self._held <= MOST_RUNS * rows + len(self._rows)
+
+    def runs(self) -> _Runs:
+        return _Runs(np.concatenate(self._rows), np.concatenate(self._ends))
+
+
+class _Items:
+    """Turns pairs into ones: it knows which attribute an item is, and which are asked for."""
+
+    def __init__(
+        self,
+        table: LongTable,
+        schema: Schema,
+        attributes: Sequence[int],
+        out_of_domain: OutOfDomain,
+    ) -> None:
+        self._table, self._schema, self._out_of_domain = table, schema, out_of_domain
+        self._used = np.zeros(len(schema) + 1, dtype=bool)  # the last is for undeclared items
+        self._used[np.asarray(attributes, dtype=np.int64)] = True
+        self._known = _Numbers()
+        self._attribute = np.zeros(0, dtype=np.int32)
+
+    def ones(
+        self,
+        rows: int,
+        row: Int64,
+        runs: _Runs,
+        items: pa.Array,
+        order: Int64 | slice = slice(None),
+    ) -> Ones:
+        """The ones of some pairs: those of run i belong to `row[i]`.
+
+        Args:
+            rows: how many rows are known so far.
+            row: per run, the number of its row; −1 leaves it out.
+            runs: where runs end.
+            items: of all pairs.
+            order: in which runs are listed.
+        """
+        from dualquery.rows._kernels import list_runs
+
+        coded = items.dictionary_encode()
+        attribute = self._attributes(coded.dictionary)
+        wanted = np.where(self._used[attribute], attribute, np.int32(-1))
+        place = np.empty(len(items), dtype=np.int64)
+        found = np.empty(len(items), dtype=np.int32)
+        begins = np.append(0, runs.ends[:-1])
+        parts = row[order], begins[order], runs.ends[order]
+        total = list_runs(*parts, coded.indices.to_numpy(), wanted, place, found)
+        return Ones(rows, place[:total], found[:total])
+
+    def _attributes(self, different: pa.Array) -> npt.NDArray[np.int32]:
+        """The attributes of different items; −1 for an undeclared one that may be left out."""
+        numbers = self._known.of_different(different)
+        fresh = self._known.values[len(self._attribute) :].to_pylist()
+        index = self._schema.index
+        new = [index.get(self._table.named(item), -1) for item in fresh]
+        if self._out_of_domain is OutOfDomain.REFUSE and -1 in new:
+            item = fresh[new.index(-1)]
             raise TableError(
-                f"column {self.item!r}: item {item!r} is not declared; expected an attribute "
-                f"{self.named(item)!r} in the schema"
+                f"column {self._table.item!r}: item {item!r} is not declared; expected an "
+                f"attribute {self._table.named(item)!r} in the schema"
             )
-        return attribute
+        self._attribute = np.append(self._attribute, np.array(new, dtype=np.int32))
+        return self._attribute[numbers]
 
 
 class _Numbers:
@@ -159,13 +296,13 @@ class _Numbers:
         """All values so far."""
         return self._values
 
-    def of(self, cells: pa.Array) -> npt.NDArray[np.int64]:
+    def of(self, cells: pa.Array) -> Int64:
         """The number of every cell."""
         coded = cells.dictionary_encode()
-        found: npt.NDArray[np.int64] = self._look_up(coded.dictionary)[coded.indices.to_numpy()]
+        found: Int64 = self.of_different(coded.dictionary)[coded.indices.to_numpy()]
         return found
 
-    def _look_up(self, different: pa.Array) -> npt.NDArray[np.int64]:
+    def of_different(self, different: pa.Array) -> Int64:
         """The numbers of values that are all different; those that are new follow in order."""
         if self._values is None:
             self._values = different
@@ -185,7 +322,7 @@ class _Numbers:
         return place
 
 
-def _runs(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+def _runs(cells: pa.Array) -> tuple[pa.Array, Int64]:
     """Equal neighbours as one: their values, and where each run ends.
 
     The pairs of a row mostly stand together, and there are far fewer runs than pairs.
@@ -195,6 +332,10 @@ def _runs(cells: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     except pa.ArrowNotImplementedError:  # of a few types; then every cell is a run
         return cells, np.arange(1, len(cells) + 1)
     return coded.values, coded.run_ends.to_numpy().astype(np.int64)
+
+
+def _changed() -> TableError:
+    return TableError("the pairs of the long table changed while they were read")
 
 
 def _text(item: object) -> str:

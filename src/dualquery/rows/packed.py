@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
@@ -71,18 +72,21 @@ class PackedRows:
 class Packer:
     """Packs blocks as they come. A table's blocks are all rows of codes, or all ones."""
 
-    def __init__(self, schema: Schema, literals: Literals, rows: int | None = None) -> None:
+    def __init__(
+        self, schema: Schema, literals: Literals, block_rows: Sequence[int] | None = None
+    ) -> None:
         """Begin without a row.
 
         Args:
             schema: of the rows.
             literals: which bits every row gets.
-            rows: how many there will be, if that is known: then no room is left over.
+            block_rows: of ones, how many rows each block will have, if that is known. Then no
+                room is left over. Block b begins at row b·`BLOCK_ROWS`, however few it has.
         """
         self.attributes = [int(a) for a in np.unique(literals.attribute)]
         self._literals = literals
         self._dense = _DensePacker(schema, literals)
-        self._sparse = _OnesPacker(schema, literals, rows)
+        self._sparse = _OnesPacker(schema, literals, block_rows)
 
     def add(self, block: Block) -> None:
         if isinstance(block, Ones):
@@ -96,6 +100,12 @@ class Packer:
         """What was packed; it may be no row at all."""
         blocks, rows = self._sparse.finish() if self._sparse.rows else self._dense.finish()
         return PackedRows(sum(rows), self._literals, tuple(blocks), tuple(rows))
+
+
+def rows_of_blocks(rows: int) -> list[int]:
+    """How many rows the blocks of so many rows have: all are full but the last."""
+    size = tables.BLOCK_ROWS
+    return [min(size, rows - first) for first in range(0, rows, size)]
 
 
 @runtime_checkable
@@ -157,10 +167,12 @@ class _DensePacker:
 class _OnesPacker:
     """Packs the ones of 0/1 attributes, in any order, into blocks that are made as rows appear."""
 
-    def __init__(self, schema: Schema, literals: Literals, expected: int | None) -> None:
+    def __init__(
+        self, schema: Schema, literals: Literals, block_rows: Sequence[int] | None
+    ) -> None:
         self.rows = 0
         self.literals = literals
-        self._expected = expected
+        self._block_rows = block_rows
         owner = literals.owner
         self._holds = np.zeros((len(literals), 2), dtype=bool)
         binary = literals.codes < 2
@@ -181,10 +193,12 @@ class _OnesPacker:
         from dualquery.rows._kernels import pack_ones
 
         self._grow(ones.rows)
-        number = (ones.row // self._size).astype(np.uint16)
-        order = np.argsort(number, kind="stable")  # a radix sort for 16 bits
-        row, attribute = ones.row[order], ones.attribute[order]
-        ends = np.searchsorted(number[order], np.arange(len(self._blocks) + 1))
+        row, attribute = ones.row, ones.attribute
+        number = (row // self._size).astype(np.uint16)
+        if (number[1:] < number[:-1]).any():
+            order = np.argsort(number, kind="stable")  # a radix sort for 16 bits
+            row, attribute, number = row[order], attribute[order], number[order]
+        ends = np.searchsorted(number, np.arange(len(self._blocks) + 1))
 
         def task(first: int, last: int) -> None:
             for block in range(first, last):
@@ -225,11 +239,10 @@ class _OnesPacker:
         """Make blocks for this number of rows."""
         self.rows = max(self.rows, rows)
         while len(self._blocks) * self._size < self.rows:
-            rows = self._size
-            if self._expected is not None:  # many small tables would else waste much of a block
-                rows = min(rows, max(self._expected, self.rows) - len(self._blocks) * rows)
-            shape = len(self.literals), -(-rows // 64)
-            self._blocks.append(np.zeros(shape, dtype=np.uint64))
+            held = self._size
+            if self._block_rows is not None:  # many small tables would else waste much of a block
+                held = self._block_rows[len(self._blocks)]
+            self._blocks.append(np.zeros((len(self.literals), -(-held // 64)), dtype=np.uint64))
 
     def finish(self) -> tuple[list[Words], list[int]]:
         turned = np.flatnonzero(self._holds[:, 0])
@@ -237,6 +250,8 @@ class _OnesPacker:
         block_rows = []
         for number, bits in enumerate(self._blocks):
             rows = min(self._size, self.rows - number * self._size)
+            if self._block_rows is not None:
+                rows = self._block_rows[number]
             words = -(-rows // 64)
             if words < bits.shape[1]:
                 bits = self._blocks[number] = np.ascontiguousarray(bits[:, :words])

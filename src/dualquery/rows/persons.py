@@ -86,10 +86,11 @@ def weigh_rows(owners: pa.Array, persons: Persons) -> Strata:
     owner = np.repeat(np.arange(len(counts)), counts)
     # The order of a person's rows matters only if not all of them count, or not all the same.
     uneven = persons.weigh is Weigh.PERSON and persons.parts % np.maximum(kept, 1) != 0
-    unequal = np.flatnonzero((counts > kept) | uneven)
+    is_unequal = (counts > kept) | uneven
+    unequal = np.flatnonzero(is_unequal)
     seeds = np.zeros(len(counts), dtype=np.uint64)
     seeds[unequal] = _digests(coded.dictionary.take(pa.array(unequal)).to_pylist())
-    ordered = np.flatnonzero(np.isin(owner, unequal))
+    ordered = np.flatnonzero(is_unequal[owner])
     picked = _mixed(seeds[owner[ordered]], within[ordered].astype(np.uint64))
     by_number = ordered[np.lexsort((picked, owner[ordered]))]
     rank = within.copy()

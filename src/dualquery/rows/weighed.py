@@ -88,7 +88,8 @@ class Strata:
     @cached_property
     def places(self) -> npt.NDArray[np.uint32]:
         """The number of every row among those of its stratum."""
-        order = np.argsort(self.of_row, kind="stable")
+        narrow = np.min_scalar_type(len(self.weights))  # a radix sort for 8 or 16 bits
+        order = np.argsort(self.of_row.astype(narrow), kind="stable")
         first = np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
         found = np.empty(len(self.of_row), dtype=np.uint32)
         found[order] = np.arange(len(order)) - first
@@ -155,15 +156,6 @@ class Weighed:
 
     def _ones(self, ones: Ones) -> Iterator[tuple[int, Ones]]:
         strata = self.strata
-        if strata.disjoint:
-            of_one = strata.of_row[ones.row]
-            order = np.argsort(of_one.astype(np.uint8), kind="stable")
-            ends = np.cumsum(np.bincount(of_one, minlength=len(strata.sizes)))
-            for number in range(len(strata.layers)):  # layer n is stratum n + 1
-                part = order[ends[number] : ends[number + 1]]
-                row = strata.places[ones.row[part]].astype(np.int64)
-                yield number, Ones(int(strata.sizes[number + 1]), row, ones.attribute[part])
-            return
         for number, layer in enumerate(strata.layers):
             holds = layer.holds[strata.of_row]
             place = np.cumsum(holds) - 1  # the number of every row within its layer

@@ -314,6 +314,22 @@ MUTANTS = (
         "Every row would count as a whole person, beyond what is charged.",
     ),
     Mutant(
+        "counts-marks-of-the-tile-before",
+        "src/dualquery/rows/_tabulation_kernels.py",
+        "            bits[first + code, whole] = np.uint64(0)",
+        "            bits[first + code, whole] |= np.uint64(0)",
+        ("tests/rows/test_tabulation.py::test_both_routes_take_part_in_one_call",),
+        "Rows of the tile before would be counted again at the end of the table.",
+    ),
+    Mutant(
+        "counts-marks-without-the-last-word",
+        "src/dualquery/rows/tabulation.py",
+        "count_marked(bits, -(-(end - begin) // 64),",
+        "count_marked(bits, (end - begin) // 64,",
+        ("tests/rows/test_tabulation.py::test_both_routes_take_part_in_one_call",),
+        "The last rows would be left out of measured tables.",
+    ),
+    Mutant(
         "codes-of-another-table",
         "src/dualquery/engines/local.py",
         "kept is None or kept[0] is not table or not set",

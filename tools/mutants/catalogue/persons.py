@@ -7,6 +7,7 @@ from tools.mutants.mutant import Mutant
 DRAW = "tests/privacy/test_persons.py::test_a_draw_tells_no_more_of_a_person_than_its_range"
 TABLE = "tests/privacy/test_persons.py::test_a_person_moves_a_table_no_further_than_is_charged"
 CAP = "tests/rows/test_persons.py::test_nobody_has_more_than_the_cap"
+LONG = "tests/rows/test_persons.py::test_layers_of_a_long_table_over_batches_and_blocks"
 PERSONS = "src/dualquery/rows/persons.py"
 UNIT = "src/dualquery/privacy/unit.py"
 
@@ -66,6 +67,30 @@ MUTANTS = (
         "counts += tabulate(layer, marginals)",
         ("tests/rows/test_persons.py::test_counts_agree_with_a_walk_over_the_rows",),
         "Measured tables count records where persons should weigh the same.",
+    ),
+    Mutant(
+        "persons-long-rows-beyond-the-cap",
+        "src/dualquery/rows/counting.py",
+        "np.where(strata.of_row > DROPPED, first[strata.of_row] + strata.places, -1)",
+        "np.maximum(first[strata.of_row], 0) + strata.places % strata.sizes[1:].min()",
+        (LONG,),
+        "Rows of a long table that are beyond the cap of their person are packed with others.",
+    ),
+    Mutant(
+        "persons-pairs-of-the-next-row",
+        "src/dualquery/rows/long.py",
+        "np.minimum(self.ends[part], last) - first",
+        "np.minimum(self.ends[part] + 1, last) - first",
+        (LONG,),
+        "The first pair of every row would go to the row before, of another person.",
+    ),
+    Mutant(
+        "persons-runs-of-a-query",
+        "src/dualquery/rows/long.py",
+        "return not isinstance(self.table, LazyTable)",
+        "return True",
+        ("tests/rows/test_persons.py::test_a_query_whose_order_may_change_is_read_again",),
+        "A query may give its pairs in another order, and items would go to other persons' rows.",
     ),
     Mutant(
         "empty-table-refused",
