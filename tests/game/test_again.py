@@ -98,8 +98,10 @@ def known_after(player: TablesPlayer, first: Measurement) -> Known:
 def test_the_share_is_kept_only_where_a_column_has_a_long_tail() -> None:
     plan = plan_of()
     assert Shape.of(ASKED).long == 1
-    assert [step.kind for step in plan.steps[:3]] == [Kind.ONE_WAY, Kind.AGAIN, Kind.PAIRS]
-    assert plan.steps[1].share == AGAIN
+    assert [step.kind for step in plan.steps[:4]] == [
+        Kind.ONE_WAY, Kind.AGAIN, Kind.AGAIN, Kind.PAIRS,
+    ]  # fmt: skip
+    assert [step.share for step in plan.steps[1:3]] == [AGAIN, AGAIN]
     short = Schema(tuple(one for one in SCHEMA.attributes if one.name != "cost"))
     other = make_tables_plan(Budget(2.0, 1e-3, 4000), Shape.of(all_marginals(short, 2)))
     assert other is not None
@@ -156,10 +158,10 @@ def test_where_means_are_sure_the_share_goes_to_the_pairs() -> None:
     step = player.plan.steps[1]
     found = player.marginals(known, step)
     np.testing.assert_array_equal(
-        found.attributes, player.marginals(known, player.plan.steps[2]).attributes
+        found.attributes, player.marginals(known, player.plan.steps[3]).attributes
     )
     assert player.may_be_second(found)
-    purse, shares = player.plan.purse, [one.share for one in player.plan.steps[1:3]]
+    purse, shares = player.plan.purse, [one.share for one in player.plan.steps[1:4]]
     tells = sum(purse.deviation(share, len(found)) ** -2.0 for share in shares)
     assert tells == pytest.approx(purse.deviation(sum(shares), len(found)) ** -2.0, rel=1e-3)
 
@@ -186,6 +188,57 @@ def test_a_model_hears_the_bins_of_both_tables_together() -> None:
     assert 0.3 < np.sqrt(np.mean(np.square(away))) < 1.3
 
 
+def second_after(player: TablesPlayer, known: Known, noise: float, seed: int = 9) -> Known:
+    """What is known after the step that measures again, with so much noise."""
+    tables = player.marginals(known, player.plan.steps[1])
+    exact = one_way(4000, 1e-3).counts[2 : 2 + SCHEMA.fine.sizes[COST]]
+    cells = np.bincount(tables.groups.of_attribute(COST), exact).astype(np.int64)
+    again = measure(cells, tables, Noise.GAUSSIAN, noise, SeededSource(seed))
+    return player._with(known, Released.measured(again))
+
+
+def test_a_mean_that_is_still_unsure_is_measured_in_the_same_cells_once_more() -> None:
+    player = TablesPlayer(ASKED, plan_of(), fine=True)
+    known = second_after(player, known_after(player, one_way(4000, 30.0)), 25.0)
+    first = known.again[0].marginals
+    third = player.marginals(known, player.plan.steps[2])
+    assert third.attributes.tolist() == [[COST]]
+    np.testing.assert_array_equal(third.groups.of_code, first.groups.of_code)
+    assert player.may_be_second(third)
+
+
+def test_a_mean_that_became_sure_leaves_the_third_share_to_the_pairs() -> None:
+    player = TablesPlayer(ASKED, plan_of(200_000), fine=True)
+    known = known_after(player, one_way(200_000, 60.0))
+    tables = player.marginals(known, player.plan.steps[1])
+    assert tables.attributes.tolist() == [[COST]]
+    exact = one_way(200_000, 1e-3).counts[2 : 2 + SCHEMA.fine.sizes[COST]]
+    cells = np.bincount(tables.groups.of_attribute(COST), exact).astype(np.int64)
+    again = measure(cells, tables, Noise.GAUSSIAN, 5.0, SeededSource(3))
+    after = player._with(known, Released.measured(again))
+    third = player.marginals(after, player.plan.steps[2])
+    assert third.arity == 2
+    np.testing.assert_array_equal(
+        third.attributes, player.marginals(after, player.plan.steps[3]).attributes
+    )
+
+
+def test_two_measurements_of_the_same_cells_are_one_with_both_shares() -> None:
+    """Neither counts twice: the model hears one table of bins, as if it were measured at once."""
+    player = TablesPlayer(ASKED, plan_of(), fine=True)
+    begun = known_after(player, one_way(4000, 30.0))
+    known = begun
+    for seed in (1, 2):
+        known = second_after(player, known, 20.0 * np.sqrt(2.0), seed)
+        assert len(known.measurements) == len(known.heard) == 2
+    one, other = known.again
+    mean = replace(one, scale=20.0, counts=(one.counts + other.counts + 1) // 2)
+    at_once = player._with(begun, Released.measured(mean))
+    heard, expected = known.measurements[1], at_once.measurements[1]
+    np.testing.assert_allclose(heard.counts, expected.counts, atol=3)
+    np.testing.assert_allclose(heard.variances, expected.variances, rtol=0.02)
+
+
 # The run
 
 
@@ -194,7 +247,7 @@ def content(released: Released) -> tuple[bytes, ...]:
     return released.draws.queries.tobytes(), counts
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_killed_around_the_second_tables(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +349,123 @@ def test_forged_second_tables_are_refused() -> None:
     ):
         with pytest.raises(ReleaseError, match="are no marginals of its schema"):
             check_measurements(Transcript(rounds), SCHEMA)
+
+
+# With persons and with weights
+
+
+def survey(rows: int = 4000, seed: int = 4) -> pa.Table:
+    """The same table, with the person and the weight of each row."""
+    random, made = np.random.default_rng(seed + 100), table(rows, seed)
+    made = made.append_column("who", pa.array(random.integers(0, rows // 2, rows)))
+    return made.append_column("w", pa.array(random.choice([0.5, 1.0, 2.0], rows)))
+
+
+UNITS = {
+    "persons": {"unit": "who", "most_records": 2, "rows": 4000},
+    "persons who weigh the same": {
+        "unit": "who", "most_records": 2, "weigh": "person", "rows": 2000,
+    },
+    "weights": {"weight": "w", "weight_bound": 2.0, "rows": 4500},
+}  # fmt: skip
+
+
+def protected(name: str, **more: object) -> dq.DualQuery:
+    return replace(JOB, epsilon=8.0, neighbours="add-remove", **UNITS[name], **more)
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_second_tables_have_the_noise_that_a_unit_calls_for(name: str, tmp_path: Path) -> None:
+    """What is stated is within the budget, and less noise on disk is a higher price."""
+    made = protected(name, seed=2).release(
+        survey(), tmp_path / "out", schema=SCHEMA, workload=ASKED
+    )
+    plan, second = made.parameters.tables, made.transcript.measurements[1]
+    assert second.marginals.attributes.tolist() == [[COST]]
+    assert plan.steps[1].kind is Kind.AGAIN
+    unit = plan.budget.unit
+    assert unit.influence > 1
+    assert unit.table_l2 >= unit.influence
+    assert second.scale == plan.purse.scale(plan.steps[1].share, 1)
+    alone = make_tables_plan(Budget(plan.budget.epsilon, plan.budget.delta, 4000), Shape.of(ASKED))
+    assert alone is not None
+    plain = alone.purse.scale(plan.steps[1].share, 1) / alone.budget.unit.table_l2
+    assert second.scale >= 0.99 * plain * unit.table_l2
+    assert 7.7 < made.privacy.epsilon <= 8.0
+    assert dq.load(tmp_path / "out").privacy.epsilon == made.privacy.epsilon
+    first, round_, *rest = made.transcript.rounds
+    cheap = replace(round_, measurement=replace(second, scale=0.5 * second.scale))
+    events = Transcript((first, cheap, *rest)).events(plan.budget.rows, unit)
+    assert plan.budget.cost(events) > 8.0
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_second_tables_count_what_a_unit_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise the cells are sums of the first table's: the same parts of the same rows."""
+
+    def exact(counts, marginals, noise, scale, source):
+        return Measurement(marginals, noise, scale, counts)
+
+    monkeypatch.setattr(tables_module, "measure", exact)
+    made = protected(name, seed=2).fit(survey(), schema=SCHEMA, workload=ASKED)
+    first, second = made.transcript.measurements[:2]
+    assert second.marginals.attributes.tolist() == [[COST]]
+    inside = first.counts[2 : 2 + SCHEMA.fine.sizes[COST]]
+    cells = np.bincount(second.marginals.groups.of_attribute(COST), inside)
+    np.testing.assert_array_equal(second.counts, cells)
+    assert second.counts.sum() == first.counts[:2].sum()
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_with_a_unit_too_everything_after_the_noise_is_public(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fixed(counts, marginals, noise, scale, source):
+        made = np.random.default_rng(len(counts)).integers(0, 500, len(counts))
+        return Measurement(marginals, noise, scale, made)
+
+    monkeypatch.setattr(tables_module, "measure", fixed)
+    monkeypatch.setattr(
+        tables_module,
+        "_draws",
+        lambda drawer, player, known, temperature, samples, source, answering: Draws(
+            np.arange(samples), np.zeros(samples, bool)
+        ),
+    )
+    contents = []
+    for seed in (1, 2):
+        out = tmp_path / f"out{seed}"
+        made = protected(name, seed=3).release(
+            survey(seed=seed), out, schema=SCHEMA, workload=ASKED
+        )
+        assert made.transcript.measurements[1].marginals.attributes.tolist() == [[COST]]
+        contents.append({file.name: file.read_bytes() for file in out.iterdir()})
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_second_tables_of_a_unit_are_taken_up_again(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    respond, seen = TablesPlayer.respond, []
+
+    def killed(player, known, step, released):
+        if step == 1:
+            seen.append(released.measurement.counts.tobytes())
+            if len(seen) == 1:
+                raise Killed
+        return respond(player, known, step, released)
+
+    monkeypatch.setattr(TablesPlayer, "respond", killed)
+    more = {"schema": SCHEMA, "workload": ASKED}
+    with pytest.raises(Killed):
+        protected(name).release(survey(), tmp_path / "out", **more)
+    protected(name).release(survey(), tmp_path / "out", **more, resume=True)
+    assert len(seen) == 2
+    assert seen[0] == seen[1]
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 """Which tables are measured and how the budget is split, from public quantities only.
 
-One-way tables are always measured, and columns with long tails once more if their means are still
-unsure. Pairs are measured while their noise stays small beside the number of records, and so are
-triples of narrow domains. Where that noise is small, a part of the budget is left for a few rounds
-in which draws name the queries that are answered worst, and their tables are measured: draws say
-where, tables say what. The reasons are in docs/decisions/tables.md.
+One-way tables are always measured, and columns with long tails once or twice more while their
+means are unsure. Pairs are measured while their noise stays small beside the number of records,
+and so are triples of narrow domains. Where that noise is small, a part of the budget is left for a
+few rounds in which draws name the queries that are answered worst, and their tables are measured:
+draws say where, tables say what. The reasons are in docs/decisions/tables.md.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MOST_NOISE = 0.1
 """The largest noise of a one-way table, as a share of the records, with which it says anything."""
 
 AGAIN = 0.06
-"""The share for second tables of columns whose means are unsure. It is taken from pairs, or from
-triples, and goes back to them if all means are sure."""
+"""The share for second tables of columns whose means are unsure, and the same for third ones. It is
+taken from pairs, or from triples, and goes back to them if all means are sure."""
 
 NARROW = 3.0
 """Attributes with so few codes on average have triples worth measuring outright: a step from k-way
@@ -182,8 +182,8 @@ def _steps(
         return _few_tables(purse, shape, fine)
     narrow = shape.codes <= NARROW * shape.attributes
     rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
-    kept = AGAIN if shape.long else 0.0
-    second = [Step(Kind.AGAIN, kept, shape.long)] if shape.long else []
+    second = 2 * [Step(Kind.AGAIN, AGAIN, shape.long)] if shape.long else []
+    kept = sum(step.share for step in second)
     draws = int(np.clip(0.6 * math.sqrt(resolution) / rounds, FEWEST_DRAWS, MOST_DRAWS))
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
         if math.isfinite(paying):

@@ -72,6 +72,7 @@ class Known:
         waiting: those of the others, as the first fit left them; the last fit takes them up.
         heard: the measurements as they were released, in bins.
         fine: the one-way tables in sub-bins, as they were released.
+        again: what was measured in sub-bins since.
     """
 
     measurements: tuple[Measurement, ...] = ()
@@ -80,6 +81,7 @@ class Known:
     waiting: npt.NDArray[np.float32] | None = None
     heard: tuple[Measurement, ...] = ()
     fine: Measurement | None = None
+    again: tuple[Measurement, ...] = ()
 
 
 class TablesPlayer:
@@ -150,7 +152,7 @@ class TablesPlayer:
         return Marginals(groups, sets if step.tables == len(sets) else sets[levels == step.level])
 
     def _second_tables(self, known: Known) -> Marginals:
-        """Second tables of the columns whose means are unsure.
+        """Second tables of the columns whose means are unsure, or third ones.
 
         If there are none, all pairs or triples are measured instead. They are measured once more
         in a later step, and two measurements with a share each tell as much as one with both
@@ -158,7 +160,7 @@ class TablesPlayer:
         """
         if known.fine is not None:
             schema, total = self.workload.schema, self.total(known)
-            chosen = unsure_columns(schema, self.used, known.fine, total)
+            chosen = unsure_columns(schema, self.used, (known.fine, *known.again), total)
             if chosen:
                 return again_marginals(schema, chosen)
         return Marginals(self._stack(known).groups, self._sets(self._most_listed)[0])
@@ -301,7 +303,14 @@ class TablesPlayer:
         schema = self.workload.schema
         if known.fine is None:
             return replace(known, fine=measured), measured.in_codes(schema)
-        return known, smoothed_bins(schema, known.fine, measured, self.total(known))
+        again = (*known.again, measured)
+        found = smoothed_bins(schema, known.fine, again, self.total(known))
+        # What it says of bins takes the place of what fewer tables said: none may count twice.
+        measurements, heard = (
+            (*one[:1], *(other for other in one[1:] if other.parts is None))
+            for one in (known.measurements, known.heard)
+        )
+        return replace(known, again=again, measurements=measurements, heard=heard), found
 
     def _named(self, queries: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
         """The sets of at most three attributes of some queries, in order, each once."""

@@ -4,7 +4,8 @@ The mean of a long tail rests on few records. After the first one-way tables it 
 unsure the mean of each column still is. Where it is too unsure, the column is measured once more,
 in a few wide cells: each holds an equal part of what decides the mean, so that no cell drowns in
 its noise. Cells are sets of sub-bins that do not overlap, so the second table costs what any other
-costs.
+costs. If the mean is still unsure after that, the same cells are measured a third time: two
+measurements with a share each tell as much as one with both.
 
 All of it is a function of what was measured before, so it is public.
 """
@@ -17,14 +18,15 @@ import numpy.typing as npt
 from dualquery.domain.schema import Schema
 from dualquery.domain.sub_bins import SubBins
 from dualquery.model.inside import Spread, spread_inside
-from dualquery.model.smoothing import Cells
+from dualquery.model.smoothing import Cells, pooled
 from dualquery.privacy.measuring import Measurement
 from dualquery.workloads.marginals import Groups, Marginals
 
 Floats = npt.NDArray[np.float64]
 
-UNSURE = 0.005
-"""A column is measured again if the standard error of its mean is above this share of it."""
+UNSURE, STILL_UNSURE = 0.005, 0.01
+"""A column is measured a second and a third time if the standard error of its mean is above this
+share of it."""
 
 CELLS = 6
 """Cells of the second table, besides those of heaps and of missing cells."""
@@ -77,23 +79,35 @@ def spread_of(attribute: int, schema: Schema, tables: list[Cells], total: float)
 
 
 def unsure_columns(
-    schema: Schema, used: npt.NDArray[np.integer], one_way: Measurement, total: float
+    schema: Schema,
+    used: npt.NDArray[np.integer],
+    measured: tuple[Measurement, ...],
+    total: float,
 ) -> dict[int, npt.NDArray[np.int32]]:
     """The columns whose means are unsure, and the cells in which each is to be measured again.
 
     Args:
         schema: of the table.
         used: the attributes that are asked about.
-        one_way: the first tables, in sub-bins.
+        measured: the first tables, in sub-bins, and what was measured again since.
         total: the number of records.
     """
     found = {}
     for attribute in sorted(set(schema.long) & set(used.tolist())):
-        tables = own_tables(attribute, schema, (one_way,))
+        tables = own_tables(attribute, schema, measured)
         spread = spread_of(attribute, schema, tables, total)
-        if relative_error(spread, schema, attribute) > UNSURE:
+        error = relative_error(spread, schema, attribute)
+        if len(tables) == 1 and error > UNSURE:
             found[attribute] = _cells(spread, schema, attribute)
+        elif len(tables) > 1 and error > STILL_UNSURE:
+            found[attribute] = _same_cells(attribute, measured)
     return found
+
+
+def _same_cells(attribute: int, measured: tuple[Measurement, ...]) -> npt.NDArray[np.int32]:
+    """The cells in which a column was measured last, that of missing cells included."""
+    last = next(one for one in reversed(measured) if attribute in one.marginals.attributes[:, 0])
+    return last.marginals.groups.of_attribute(attribute).astype(np.int32)
 
 
 def relative_error(spread: Spread, schema: Schema, attribute: int) -> float:
@@ -144,9 +158,9 @@ def again_marginals(schema: Schema, chosen: dict[int, npt.NDArray[np.int32]]) ->
 
 
 def smoothed_bins(
-    schema: Schema, first: Measurement, again: Measurement, total: float
+    schema: Schema, first: Measurement, again: tuple[Measurement, ...], total: float
 ) -> Measurement:
-    """What both tables of each column that was measured again say about its bins.
+    """What all tables of each column that was measured again say about its bins.
 
     The count of a bin is that of the smooth density, with the variance that it has. The noise of
     all sub-bins of a bin together would be larger by far.
@@ -154,27 +168,28 @@ def smoothed_bins(
     Args:
         schema: of the table.
         first: all one-way tables, in sub-bins.
-        again: the second tables.
+        again: the second tables, and the third ones if there are any.
         total: the number of records.
     """
-    marginals = Marginals(Groups.single(schema), again.marginals.attributes)
+    columns = np.unique(np.concatenate([one.marginals.attributes for one in again]), axis=0)
+    marginals, last = Marginals(Groups.single(schema), columns), again[-1]
     counts, variances = [], []
     for attribute in marginals.attributes[:, 0].tolist():
         sub_bins = SubBins.of(schema.attributes[attribute])
-        spread = spread_of(attribute, schema, own_tables(attribute, schema, (first, again)), total)
+        spread = spread_of(attribute, schema, own_tables(attribute, schema, (first, *again)), total)
         surety, bins = spread.surety, len(sub_bins.start) - 1
         counts.append(total * np.bincount(sub_bins.bin_of, surety.spread, bins))
         inside = (sub_bins.bin_of == np.arange(bins)[:, None]).astype(np.float64)
         variances.append(total**2 * np.array([surety.variance(one) for one in inside]))
         if schema.sizes[attribute] > bins:  # missing cells
-            table = own_tables(attribute, schema, (again,))[0]
+            table = pooled(own_tables(attribute, schema, again))[0]
             counts.append(table.counts[-1:])
-            variances.append(np.array([again.variance]))
+            variances.append(np.array([table.noise**2]))
     every = np.maximum(np.concatenate(variances), 1.0)
     return Measurement(
         marginals,
-        again.noise,
-        again.scale,
+        last.noise,
+        last.scale,
         np.rint(np.concatenate(counts)).astype(np.int64),
-        parts=every / again.variance,
+        parts=every / last.variance,
     )

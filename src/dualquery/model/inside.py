@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.sub_bins import SubBins
-from dualquery.model.smoothing import Cells, Chance, Curvature, Observed, Smoothing
+from dualquery.model.smoothing import Cells, Chance, Curvature, Observed, Smoothing, pooled
 
 Floats = npt.NDArray[np.float64]
 
@@ -120,6 +120,7 @@ def spread_inside(
         sub_bins: of the column.
         again: further tables of the column.
     """
+    again = pooled(again)
     observed = Observed.of(counts, noise, again)
     smooth, heaps, curved = _smoothed(observed, total, sub_bins, _unseen(counts, noise, again))
     chance = Chance.of(np.where(heaps, 0.0, smooth), observed)

@@ -38,6 +38,25 @@ class Cells:
     noise: float
 
 
+def pooled(tables: Sequence[Cells]) -> list[Cells]:
+    """The same tables; those with the same cells are one, the mean of their counts.
+
+    Args:
+        tables: of one column.
+    """
+    found: list[Cells] = []
+    for one in tables:
+        alike = [i for i, other in enumerate(found) if np.array_equal(other.of_part, one.of_part)]
+        if not alike:
+            found.append(one)
+            continue
+        other = found[alike[0]]
+        weight, own = other.noise**-2.0, one.noise**-2.0
+        counts = (weight * other.counts + own * one.counts) / (weight + own)
+        found[alike[0]] = Cells(one.of_part, counts, (weight + own) ** -0.5)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Observed:
     """What several tables of one column say together.
