@@ -43,6 +43,14 @@ MUTANTS = (
         "Second tables come on top of the budget.",
     ),
     Mutant(
+        "tables-third-not-paid-for",
+        "src/dualquery/game/tables_plan.py",
+        "    kept = sum(step.share for step in second)\n",
+        "    kept = AGAIN if second else 0.0\n",
+        (f"{_AGAIN}::test_the_planned_and_the_stated_cost_are_within_the_budget",),
+        "Third tables come on top of the budget.",
+    ),
+    Mutant(
         "tables-second-of-a-journal-believed",
         _TABLES,
         "        fits = player.may_be_second(one.marginals)\n",
