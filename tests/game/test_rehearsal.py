@@ -10,10 +10,17 @@ import pytest
 
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
-from dualquery.game.rehearsal import _chance, _chance_unseen, rehearse_tables
+from dualquery.game.rehearsal import (
+    _chance,
+    _chance_of_three,
+    _Rows,
+    _with_narrow,
+    rehearse_tables,
+)
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.wide_player import player_of
+from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
@@ -105,15 +112,62 @@ def test_chance_is_what_counts_scatter_beyond_the_counts_of_their_literals() -> 
     np.testing.assert_allclose(_chance(player, known, judged, held), scatter, rtol=0.2)
 
 
-def test_errors_allow_for_chance_where_columns_are_independent_and_only_there() -> None:
-    """Fits follow what precise pairs show of chance, and nothing of what noisy ones hide."""
-    judged = all_marginals(Schema(fitted(wide=False)[0].workload.schema.attributes), 2)
-    allowed = {}
-    for name, kept, noise in (("depend", 0.7, 20.0), ("noisy", 0.0, 60.0), ("precise", 0.0, 3.0)):
-        player, known = fitted(wide=False, kept=kept, noise_scale=noise)
-        allowed[name] = np.mean(_chance_unseen(player, known, player.model(known), judged))
-    # Nine cells of a pair, alike: variance (1/9 − 5/81)/n.
-    whole = (1.0 / 9.0 - 5.0 / 81.0) / ROWS
-    assert allowed["depend"] == 0.0
-    assert 0.8 * whole < allowed["noisy"] <= 1.1 * whole
-    assert allowed["precise"] < 0.05 * whole
+def test_truths_have_rows_where_columns_are_independent_and_only_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[float] = []
+    draw = _Rows.drawn
+
+    def watched(model: Any, people: float, generator: Any) -> _Rows:
+        drawn.append(people)
+        return draw(model, people, generator)
+
+    monkeypatch.setattr(_Rows, "drawn", watched)
+    for kept, expected in ((0.7, np.inf), (0.0, ROWS)):
+        drawn.clear()
+        rehearse_tables(*fitted(wide=False, kept=kept))
+        assert drawn == [pytest.approx(expected, rel=0.1)] * 2
+
+
+@pytest.mark.parametrize("people", [2_000, 80_000])
+def test_rows_depart_from_their_model_as_far_as_chance_does(people: int) -> None:
+    """Of 80,000 rows a quarter is drawn; its chance is scaled to that of all."""
+    player, known = fitted(wide=False)
+    model, judged = player.model(known), all_marginals(player.workload.schema, 2)
+    share = model.answers(judged)
+    off = [
+        _Rows.drawn(model, people, np.random.default_rng(seed)).answers(judged) - share
+        for seed in range(60)
+    ]
+    expected = np.mean(share * (1.0 - share)) / people
+    assert np.mean(np.square(off)) == pytest.approx(expected, rel=0.15)
+    np.testing.assert_array_equal(
+        _Rows.drawn(model, np.inf, np.random.default_rng(0)).answers(judged), share
+    )
+
+
+def test_triples_depart_by_chance_from_what_their_pairs_say() -> None:
+    """Three fair 0/1 columns: what is left of a cell when its pairs are taken off."""
+    schema = Schema(tuple(Attribute.binary(name) for name in "abc"))
+    fair = Mixture(schema, np.ones(1), np.full((6, 1), 0.5))
+    asked = all_marginals(schema, 2)
+    judged = asked + all_marginals(schema, 3)
+    found = _chance_of_three(fair, judged, len(asked), ROWS)
+    assert not found[: len(asked)].any()
+    random = np.random.default_rng(1)
+    counts = random.multinomial(ROWS, np.full(8, 0.125), 4000) / ROWS
+    # In eight cells, all that no pair shows is the sum with alternating signs.
+    signs = np.array([1, -1, -1, 1, -1, 1, 1, -1])
+    unseen = np.var(counts @ signs / 8.0)
+    np.testing.assert_allclose(found[len(asked) :], unseen, rtol=0.1)
+    # Triples that were asked for were measured or drawn: the rehearsal has them.
+    assert not _chance_of_three(fair, judged, len(judged), ROWS).any()
+
+
+def test_triples_are_rehearsed_though_pairs_alone_are_asked() -> None:
+    player, _ = fitted(wide=False)
+    lengths = np.diff(_with_narrow(player.workload, 0).start)
+    assert np.bincount(lengths)[1:].min() >= 4000
+    schema = player.workload.schema
+    asked = all_marginals(schema, 3)
+    assert (np.diff(_with_narrow(asked, 0).start) == 3).sum() == len(asked)

@@ -10,7 +10,7 @@ post-processing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -31,13 +31,14 @@ from dualquery.model.mixture import Mixture
 from dualquery.model.prior import informed, like_the_start
 from dualquery.model.redrawn import redrawn, share_noise
 from dualquery.model.schedule import Schedule
-from dualquery.model.standard_errors import ErrorTable
+from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
 from dualquery.oracles.registry import oracle
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.sources import SeededSource
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.matching import shares_holding
 from dualquery.workloads.probes import with_probes
 from dualquery.workloads.workload import Workload
 
@@ -55,6 +56,9 @@ FITS = 2
 
 MOST_RECORDS = 300_000
 """Of a rehearsed start: more would be nearer to the truth than any start is taken to be."""
+
+MOST_ROWS = 20_000
+"""Of a rehearsed table; fewer rows than the table has are scaled."""
 
 NARROW = 4_000
 """Queries on one attribute, and on two, that are judged beside the asked ones."""
@@ -133,8 +137,9 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     as the fits miss of the table. They take the mean of both rehearsals, and of a disagreement
     only what an average keeps.
 
-    A model has no rows, so no rehearsal shows by how much rows depart from it by chance. Where
+    A model has no rows, so it does not show by how much rows depart from it by chance. Where
     columns are independent and many rows make all other errors small, that is most of the error.
+    So there the truth of a rehearsal is a table of rows that are drawn from the model.
 
     Args:
         player: who fitted the model.
@@ -160,7 +165,9 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
         steps = player.plan.first_steps + player.plan.last_steps
     model = player.model(known)
     spread = share_noise(player.workload.schema, known.measurements, player.total(known))
-    beyond = 0.0 if wide else _chance_unseen(player, known, model, judged)
+    people = player.total(known) / player.plan.budget.unit.chance
+    scattered = not wide and _is_chance(player, known, judged)
+    beyond = 0.0 if wide or scattered else _chance_of_three(model, judged, len(asked), people)
     answers, squares, rehearsals = [], [], []
     for number, truth in enumerate((model, redrawn(model, spread, generator))):
         second = player_of(
@@ -168,12 +175,13 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
             replace(player.plan, members=FITS),
             seed=seed + 1000 * (number + 1),
         )
-        again = Known(_measured_again(truth, player, known, generator))
+        rows = _Rows.drawn(truth, people if scattered else np.inf, generator)
+        again = Known(_measured_again(rows, player, known, generator))
         again = second.fitted_anew(again, steps)
         rehearsals.append(Rehearsed(truth, second.fits(again)))
         found = np.stack([one.answers_to(compiled) for one in rehearsals[-1].fits])
         # What depends on the start is taken off: the first fits say how much of it there is.
-        missed = (found.mean(axis=0) - truth.answers_to(compiled)) ** 2
+        missed = (found.mean(axis=0) - rows.answers(judged)) ** 2
         missed -= _variance(found) / FITS
         answers.append(found.mean(axis=0))
         squares.append(missed + disagreed + beyond)
@@ -183,7 +191,7 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
         each = zip(answers, squares, strict=True)
         apart = [ErrorTable.of_rehearsals(judged, [one], [square]) for one, square in each]
         table = ErrorTable.larger(apart)
-    return replace(table, lost=lost_parts(table, rehearsals, player.used, generator))
+    return replace(table, lost=lost_parts(rehearsals, player.used, generator))
 
 
 def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -191,10 +199,41 @@ def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.zeros(fits.shape[1]) if len(fits) < 2 else np.var(fits, axis=0, ddof=1)
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A truth: a model, or as many rows as a table has, drawn from the model.
+
+    Attributes:
+        model: where they come from.
+        records: some rows; none if the model itself is the truth.
+        part: answers of the rows are off from the model's by chance. Fewer rows than the table has
+            are off by more, so only this part of it counts.
+    """
+
+    model: Mixture
+    records: npt.NDArray[np.int32] | None = None
+    part: float = 1.0
+
+    @classmethod
+    def drawn(cls, model: Mixture, people: float, generator: np.random.Generator) -> _Rows:
+        """So many rows; with infinitely many, the model."""
+        if not np.isfinite(people):
+            return cls(model)
+        few = max(1, min(round(people), MOST_ROWS))
+        return cls(model, model.sample(few, generator), float(np.sqrt(min(1.0, few / people))))
+
+    def answers(self, workload: Workload) -> npt.NDArray[np.float64]:
+        expected = self.model.answers(workload)
+        if self.records is None:
+            return expected
+        found = shares_holding(workload, self.records)
+        return expected + self.part * (found - expected)
+
+
 def _measured_again(
-    truth: Mixture, player: TablesPlayer, known: Known, generator: np.random.Generator
+    rows: _Rows, player: TablesPlayer, known: Known, generator: np.random.Generator
 ) -> tuple[Measurement, ...]:
-    """The same tables, measured on a model with noise of the same size.
+    """The same tables, measured on a public truth with noise of the same size.
 
     A public start that is off is part of what is rehearsed: another one, as far off, takes its
     place.
@@ -204,22 +243,26 @@ def _measured_again(
     records = np.empty((0, 0), dtype=np.int32)
     for one in known.heard or known.measurements:
         queries = one.marginals.queries(player.workload.schema)
-        counts = total * truth.answers(queries)
+        counts = total * rows.answers(queries)
         noise = np.sqrt(one.variances) * generator.standard_normal(len(counts))
         again = replace(one, counts=np.rint(counts + noise).astype(np.int64))
         if one.expected is not None:
             if not len(records):
-                records = truth.sample(min(round(total / chance), MOST_RECORDS), generator)
+                records = rows.model.sample(min(round(total / chance), MOST_RECORDS), generator)
             again = replace(again, expected=like_the_start(one, records, total, chance))
         measurements.extend(informed(again, total, chance))
     return tuple(measurements)
 
 
 def _with_narrow(asked: Workload, seed: int) -> Workload:
-    """The asked queries, and some on one and two attributes that they name."""
+    """The asked queries, and some on one and two attributes; on three, if none is asked.
+
+    What is asked of a release later may name three columns, whatever the workload was.
+    """
     named = asked.used
     judged = asked
-    for k in (1, 2):
+    asks_three = bool((np.diff(asked.start) >= MOST_LITERALS).any())
+    for k in (1, 2) if asks_three else (1, 2, 3):
         if k <= len(named):
             judged = judged + random_marginals(asked.schema, k, 4000, seed=seed)
     return judged
@@ -269,25 +312,31 @@ def _chance(
     return found
 
 
-def _chance_unseen(
-    player: TablesPlayer, known: Known, model: Mixture, judged: Workload
-) -> npt.NDArray[np.float64] | float:
-    """The part of chance that fits to a narrow table cannot follow; nothing if columns depend.
+def _is_chance(player: TablesPlayer, known: Known, judged: Workload) -> bool:
+    """Whether chance is all that the measured pairs show of a dependence.
 
-    Where columns depend on one another, the disagreement of fits stands for it. What measured
-    pairs show of chance is fitted: of a chance c seen through noise v the best fit leaves
-    c·(v/(c + v))².
+    Where columns depend on one another, the disagreement of fits stands for chance.
     """
-    dependence = player.dependence(known)
-    if dependence.found or judged.is_parity.any():
-        return 0.0
+    return not (player.dependence(known).found or judged.is_parity.any())
+
+
+def _chance_of_three(
+    model: Mixture, judged: Workload, asked: int, people: float
+) -> npt.NDArray[np.float64]:
+    """What rows depart by chance from all that pairs can say, squared, for unasked triples.
+
+    Pairs are measured, and triples were not asked for, so nothing but pairs speaks for them. Of
+    n rows in which three literals hold with the shares p, q and r, the part of a triple's share
+    that no pair explains has the variance p(1−p)·q(1−q)·r(1−r)/n.
+    """
+    unasked = (np.diff(judged.start) == MOST_LITERALS) & (np.arange(len(judged)) >= asked)
+    if not unasked.any():
+        return np.zeros(len(judged))
     literals = judged.literals
     terms = 2 * np.arange(len(literals.attribute))[:, None]
     share = model.answers(Workload.conjunctions(judged.schema, literals, terms))
-    term = judged.terms >> 1
-    held = np.where(judged.terms & 1, 1.0 - share[term], share[term])
-    held = np.clip(held, 1e-12, 1.0)
-    return _chance(player, known, judged, held) / (1.0 + dependence.seen) ** 2
+    scatter = np.maximum(share * (1.0 - share), 0.0)[judged.terms >> 1]
+    return np.where(unasked, np.multiply.reduceat(scatter, judged.start[:-1]) / people, 0.0)
 
 
 def _with_parts(asked: Workload, generator: np.random.Generator) -> Workload:

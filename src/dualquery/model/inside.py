@@ -30,7 +30,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.sub_bins import SubBins
-from dualquery.model.smoothing import Cells, Chance, Curvature, Observed, Smoothing, pooled
+from dualquery.model.smoothing import (
+    Bins,
+    Cells,
+    Chance,
+    Curvature,
+    Observed,
+    Smoothing,
+    pooled,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,7 +69,8 @@ class Surety:
     Attributes:
         spread: the share of all records that each sub-bin has.
         heaps: which sub-bins stand out, and are kept as they were measured.
-        noise: the standard deviation of the noise of one sub-bin, as a share of all records.
+        noise: per sub-bin, the standard deviation of the noise of its count, as a share of all
+            records.
         rows: the number of records.
         curved: how firmly the counts hold the logarithm of the smooth density; None if nothing
             was smoothed.
@@ -70,7 +79,7 @@ class Surety:
 
     spread: Floats
     heaps: npt.NDArray[np.bool_]
-    noise: float
+    noise: Floats
     rows: float
     curved: Curvature | None
     chance: Chance
@@ -109,8 +118,9 @@ class Spread:
 
 
 def spread_inside(
-    counts: Floats, noise: float, total: float, sub_bins: SubBins, again: Sequence[Cells] = ()
-) -> Spread:
+    counts: Floats, noise: float, total: float, sub_bins: SubBins, again: Sequence[Cells] = (),
+    bins: Bins | None = None,
+) -> Spread:  # fmt: skip
     """How values are spread, by the noisy counts of their sub-bins.
 
     Args:
@@ -119,9 +129,12 @@ def spread_inside(
         total: the number of records.
         sub_bins: of the column.
         again: further tables of the column.
+        bins: what is known about whole bins from elsewhere.
     """
     again = pooled(again)
     observed = Observed.of(counts, noise, again)
+    if bins is not None:
+        observed = observed.with_bins(sub_bins.bin_of, bins)
     smooth, heaps, curved = _smoothed(observed, total, sub_bins, _unseen(counts, noise, again))
     chance = Chance.of(np.where(heaps, 0.0, smooth), observed)
     fallen = np.maximum(chance.counts, 0.0)
@@ -130,7 +143,7 @@ def spread_inside(
     whole = np.bincount(bin_of, spread)[bin_of]
     plain = sub_bins.plain
     shares: Floats = np.where(whole > 0.0, spread / np.where(whole > 0.0, whole, 1.0), plain)
-    surety = Surety(spread / total, heaps, noise / total, total, curved, chance)
+    surety = Surety(spread / total, heaps, observed.noise / total, total, curved, chance)
     return Spread(shares, _tilts(spread, sub_bins), surety)
 
 

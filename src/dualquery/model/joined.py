@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.model.mixture import Mixture
-from dualquery.model.spread import free_variances, independent
-from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
+from dualquery.model.spread import independent
+from dualquery.model.standard_errors import MOST_LITERALS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer]
@@ -27,6 +27,9 @@ SETS = 30
 
 RANGES = 20
 """Ranges of each set."""
+
+LEAST_LEFT = 0.25
+"""A fit that has lost more than the rest of this says nothing about how much there was."""
 
 MOST_CELLS = 5_000
 """Sets with more cells are left out."""
@@ -41,19 +44,14 @@ class Rehearsed:
 
 
 def lost_parts(
-    table: ErrorTable,
-    rehearsals: Sequence[Rehearsed],
-    attributes: Ints,
-    generator: np.random.Generator,
+    rehearsals: Sequence[Rehearsed], attributes: Ints, generator: np.random.Generator
 ) -> Floats:
     """λ for ranges of one attribute, of two and of three.
 
-    The squared errors m² of random ranges are explained as αv + λ²C², by least squares. One
-    attribute has no dependence, so its λ is 0; so is that of columns with two codes each, because
-    nothing is joined.
+    One attribute has no dependence, so its λ is 0; so is that of columns with two codes each,
+    because nothing is joined.
 
     Args:
-        table: the standard errors of single cells.
         rehearsals: with truths and fits.
         attributes: those that were modelled.
         generator: public randomness.
@@ -62,27 +60,29 @@ def lost_parts(
     sizes = rehearsals[0].truth.schema.sizes
     for count in range(2, MOST_LITERALS + 1):
         seen = [
-            _ranges(table, one, chosen, generator)
+            _ranges(one, chosen, generator)
             for chosen in _sets(attributes, sizes, count, generator)
             for one in rehearsals
         ]
         if seen:
-            found[count - 1] = explained(*np.concatenate(seen, axis=1))
+            found[count - 1] = lost_part(*np.concatenate(seen, axis=1))
     return found
 
 
-def explained(squares: Floats, variances: Floats, distances: Floats) -> float:
-    """λ of m² = αv + λ²C², by least squares; 0 where C explains nothing.
+def lost_part(true: Floats, kept: Floats) -> float:
+    """λ: what is lost, as a part of what is left.
+
+    What is lost has a sign: fits draw every range towards independence. So the line through zero
+    that gives C in the fits from C in the truth says which part is left. Noise of the fits leaves
+    that line where it is. Squared errors, which this rule looked at before, are mostly noise.
 
     Args:
-        squares: m², the squared error of each range.
-        variances: v, that of independent cells.
-        distances: C, how far each range is from independence.
+        true: how far each range of the truth is from independence.
+        kept: how far it is in the fits.
     """
-    terms = np.column_stack([variances, distances**2])
-    scale = np.maximum(np.linalg.norm(terms, axis=0), 1e-300)
-    (_, part), *_ = np.linalg.lstsq(terms / scale, squares, rcond=None)
-    return float(np.sqrt(max(part / scale[1], 0.0)))
+    square = float(true @ true)
+    left = float(true @ kept) / square if square > 0.0 else 1.0
+    return max(0.0, 1.0 / max(left, LEAST_LEFT) - 1.0)
 
 
 def _sets(
@@ -102,31 +102,20 @@ def _sets(
     return found
 
 
-def _ranges(
-    table: ErrorTable, one: Rehearsed, chosen: list[int], generator: np.random.Generator
-) -> Floats:
-    """Rows m², v and C of some random ranges of these attributes."""
-    fits = np.stack([_cells(fit, chosen) for fit in one.fits])
-    away = fits - _cells(one.truth, chosen)
-    middle = fits.mean(axis=0)
-    apart = middle - independent(middle)
-    errors = table.at(np.full(middle.size, len(chosen)), middle.reshape(-1))
-    free = free_variances(errors).reshape(middle.shape)
-    total = max(float(free.sum()), 1e-300)
-    found = np.empty((3, RANGES))
+def _ranges(one: Rehearsed, chosen: list[int], generator: np.random.Generator) -> Floats:
+    """Rows of C in the truth and in the fits, of some random ranges of these attributes."""
+    true = _cells(one.truth, chosen)
+    fits = np.mean([_cells(fit, chosen) for fit in one.fits], axis=0)
+    apart = np.stack([true - independent(true), fits - independent(fits)])
+    found = np.empty((2, RANGES))
     for number in range(RANGES):
         block = np.ix_(
             *(
                 _run(size, generator, least=2 if place == 0 else 1)
-                for place, size in enumerate(middle.shape)
+                for place, size in enumerate(true.shape)
             )
         )
-        missed = np.array([one[block].sum() for one in away])
-        inside = float(free[block].sum())
-        square = float(missed.mean()) ** 2
-        if len(fits) > 1:  # what depends on the start is taken off, as for single cells
-            square -= float(missed.var(ddof=1)) / len(fits)
-        found[:, number] = square, inside - inside**2 / total, apart[block].sum()
+        found[:, number] = [side[block].sum() for side in apart]
     return found
 
 

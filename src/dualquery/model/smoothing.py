@@ -58,6 +58,19 @@ def pooled(tables: Sequence[Cells]) -> list[Cells]:
 
 
 @dataclass(frozen=True, eq=False)
+class Bins:
+    """What is known about the bins of a column from elsewhere.
+
+    Attributes:
+        counts: per bin, about how many rows it has.
+        noise: per bin, the standard deviation of that.
+    """
+
+    counts: Floats
+    noise: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Observed:
     """What several tables of one column say together.
 
@@ -101,6 +114,21 @@ class Observed:
             np.array(members, dtype=bool).reshape(len(members), len(counts)),
             np.array(sums, dtype=np.float64),
             np.array(sum_noise, dtype=np.float64),
+        )
+
+    def with_bins(self, bin_of: npt.NDArray[np.integer], bins: Bins) -> Observed:
+        """The same counts beside those of whole bins, which another source knows.
+
+        Args:
+            bin_of: per sub-bin, its bin.
+            bins: what is known about them.
+        """
+        codes = np.flatnonzero(np.bincount(bin_of) > 1)  # a bin of one sub-bin spreads nothing
+        return replace(
+            self,
+            members=np.vstack([self.members, bin_of == codes[:, None]]),
+            sums=np.append(self.sums, bins.counts[codes]),
+            sum_noise=np.append(self.sum_noise, bins.noise[codes]),
         )
 
     def with_chance(self, expected: Floats) -> Observed:

@@ -13,7 +13,7 @@ from dualquery.base.errors import QueryError, ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.release.asking.askable import Askable
 from dualquery.release.asking.questions import Questions
-from dualquery.release.components import Components, MixtureComponents, RecordComponents
+from dualquery.release.components import Components, MixtureComponents, RecordComponents, shares
 from dualquery.release.unknown import listed
 
 if TYPE_CHECKING:  # a question that needs them imports them
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # a question that needs them imports them
 
     from dualquery.game.transcript import Transcript
     from dualquery.model.mixture import Mixture
+    from dualquery.model.smoothing import Bins
     from dualquery.model.standard_errors import ErrorTable
     from dualquery.release.frames import FrameStyle
     from dualquery.release.within import Within
@@ -122,7 +123,27 @@ class Answering(Askable):
         first, *again = tables
         parts = SubBins.of(schema.attributes[position])
         total = estimated_total(self.transcript.measurements[0])
-        return Within.measured_as(parts, first.counts[: len(parts)], first.noise, total, again)
+        # A second table is part of what the model knows about the bins: it must not count twice.
+        bins = None if again else self._known_bins(position, len(parts.start) - 1, total)
+        return Within.measured_as(
+            parts, first.counts[: len(parts)], first.noise, total, again, bins
+        )
+
+    def _known_bins(self, position: int, count: int, total: float) -> Bins | None:
+        """What the model knows about the bins of a column; nothing if it states no errors.
+
+        Tables of several columns say far more about a bin than the noisy counts of all of its
+        sub-bins together.
+        """
+        from dualquery.model.smoothing import Bins
+
+        if self.model is None or self.errors is None:
+            return None
+        own = shares(self.components, position)[:count]
+        noise = self.errors.at(np.ones(count, dtype=np.int64), own)
+        if not np.isfinite(noise).all():
+            return None
+        return Bins(total * own, total * noise)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.sub_bins import SubBins
 from dualquery.model.inside import Surety, spread_inside
-from dualquery.model.smoothing import Cells
+from dualquery.model.smoothing import Bins, Cells
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,6 +54,7 @@ class Within:
         noise: float,
         total: float,
         again: Sequence[Cells] = (),
+        bins: Bins | None = None,
     ) -> Within:
         """What noisy counts of the sub-bins say.
 
@@ -63,8 +64,9 @@ class Within:
             noise: the standard deviation of their noise.
             total: the number of records.
             again: further tables of the column.
+            bins: what is known about whole bins from elsewhere.
         """
-        found = spread_inside(counts, noise, total, sub_bins, again)
+        found = spread_inside(counts, noise, total, sub_bins, again, bins)
         return cls(sub_bins, found.shares, True, found.surety, found.tilt)
 
     @property

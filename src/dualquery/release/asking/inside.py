@@ -99,34 +99,89 @@ class Numbers:
 
     # How surely it is known where numbers lie inside the bins
 
-    def variance_of_mean(self, shares: Floats, all_shares: Floats) -> float:
+    def variance_of_mean(self, joint: Floats, every: Floats) -> float:
         """The variance of a mean that stems from where numbers lie inside the bins.
 
-        That of the noise of all sub-bins, as if nothing was smoothed: a smooth density that is too
-        flat at one end moves a mean more than it moves any share.
-
         Args:
-            shares: the distribution of the codes among the records that are asked about.
-            all_shares: the distribution of the codes among all records, where the noise was added.
+            joint: the share of all records that have a code and are asked about.
+            every: the share of all records that have the code.
         """
         if self.within is None or self.within.surety is None:
             return 0.0
-        noise = self.within.surety.noise
-        parts = self.within.sub_bins
-        count = np.diff(parts.start)
-        means = self.within.means
-        middle = (np.bincount(parts.bin_of, means) / count)[parts.bin_of]
-        squares = np.bincount(parts.bin_of, (means - middle) ** 2)
-        return float(((shares * noise / np.maximum(all_shares, noise)) ** 2) @ squares)
+        bin_of, rows = self.within.bin_of, self.within.surety.rows
+        shares = joint / joint.sum()
+        moves = (shares[bin_of] / self._whole[bin_of]) * (self.within.means - self.mean[bin_of])
+        # Sub-bins are wide in a long tail, and the rows of one fell somewhere in it.
+        narrow = float(self.within.spread(shares**2 / np.maximum(every, 1e-300)) @ (
+            self.within.variances
+        )) / rows  # fmt: skip
+        return (
+            self.within.surety.variance(moves)
+            + narrow
+            + self._chance_of_part(joint, every, self.variance)
+            + float(shares @ (self._slopes(joint, every) * self.variance)) ** 2
+        )
 
-    def variance_of_share(self, shares: Floats, wanted: float) -> float:
-        """The same for the share of the numbers below a quantile, by the smooth density."""
+    def variance_of_share(self, joint: Floats, every: Floats, wanted: float) -> float:
+        """The same for the share of the numbers below a quantile."""
         if self.within is None or self.within.surety is None:
             return 0.0
-        place, part = self._place(shares, wanted)
+        place, part = self._place(joint, wanted)
         below = (np.arange(len(self.within.shares)) < place).astype(float)
         below[place] = part
-        surety, bin_of = self.within.surety, self.within.bin_of
-        whole = np.maximum(np.bincount(bin_of, surety.spread), surety.noise)
+        bin_of = self.within.bin_of
         middle = np.bincount(bin_of, self.within.shares * below)
-        return surety.variance((shares / whole)[bin_of] * (below - middle[bin_of]))
+        shares = joint / joint.sum()
+        moves = (shares / self._whole)[bin_of] * (below - middle[bin_of])
+        apart = self.within.means - self.mean[bin_of]
+        along = np.bincount(bin_of, self.within.shares * apart * (below - middle[bin_of]))
+        return (
+            self.within.surety.variance(moves)
+            + self._chance_of_part(joint, every, middle * (1.0 - middle))
+            + float(shares @ (self._slopes(joint, every) * along)) ** 2
+        )
+
+    @cached_property
+    def _whole(self) -> Floats:
+        """The share of all records in each bin, by the counts of its sub-bins."""
+        assert self.within is not None
+        assert self.within.surety is not None
+        surety, bin_of = self.within.surety, self.within.bin_of
+        least = np.sqrt(np.bincount(bin_of, surety.noise**2) / np.bincount(bin_of))
+        found: Floats = np.maximum(np.bincount(bin_of, surety.spread), least)
+        return found
+
+    def _slopes(self, joint: Floats, every: Floats) -> Floats:
+        """Per bin, how steeply a condition may become more frequent inside it, relative to itself.
+
+        A figure supposes that the rows of a condition lie inside a bin like all rows of the bin. If
+        larger numbers satisfy the condition more often from bin to bin, they may do so inside a bin
+        as well. What that would move counts as an error. At the ends of a bin the frequency stays
+        positive.
+        """
+        found = np.zeros(len(joint))
+        filled = np.flatnonzero((joint > 0.0) & (every > 0.0))
+        if len(filled) < 2:  # one bin has no slope
+            return found
+        often, at = joint[filled] / every[filled], self.mean[filled]
+        slopes = np.gradient(often, at) / often
+        reach = np.sqrt(3.0 * np.maximum(self.variance[filled], 1e-300))  # half of an even bin
+        found[filled] = np.clip(slopes, -1.0 / reach, 1.0 / reach)
+        return found
+
+    def _chance_of_part(self, joint: Floats, every: Floats, variance: Floats) -> float:
+        """What the rows of a condition depart by chance from those of the same bins.
+
+        The condition takes m of the M rows of a bin. If it takes no heed of where in the bin they
+        lie, their mean has the variance v(1/m − 1/M), that of a draw without replacement.
+
+        Args:
+            joint: the share of all records that have a code and are asked about.
+            every: the share of all records that have the code.
+            variance: per code, v.
+        """
+        assert self.within is not None
+        assert self.within.surety is not None
+        part = np.clip(joint / np.maximum(every, 1e-300), 0.0, 1.0)
+        found = (joint * variance * (1.0 - part)).sum()
+        return float(found / joint.sum() ** 2 / self.within.surety.rows)

@@ -254,7 +254,7 @@ class Questions:
         value = float(joint @ numbers.mean) / found.total
         moves = np.append((numbers.mean - value) / found.total, 0.0)
         errors = np.append(found.errors[: len(numbers.mean)], found.errors[-1])
-        inner = numbers.variance_of_mean(joint / found.total, self._all_shares(column, numbers))
+        inner = numbers.variance_of_mean(joint, self._all_shares(column, numbers))
         outer = float(standard_errors(moves, errors))
         atoms = self._atoms([column], self._present([column], where))
         if atoms is not None:
@@ -276,13 +276,14 @@ class Questions:
         joint = found.joint[: len(numbers.mean)]
         attributes = self._decisive([column], present)
         atoms = self._atoms([column], present)
+        every = self._all_shares(column, numbers)
         figures = []
         for wanted in wanted_shares:
             value = numbers.quantile(joint, wanted)
             parts = found.total * np.array([wanted, 1.0 - wanted])
             errors = np.append(self._errors(attributes, parts), found.errors[-1])
             moves = np.array([1.0 - wanted, -wanted, 0.0]) / found.total
-            inner = numbers.variance_of_share(joint / found.total, wanted)
+            inner = numbers.variance_of_share(joint, every, wanted)
             outer = float(standard_errors(moves, errors))
             if atoms is not None:
                 below = (numbers.parts_below(joint, wanted) - wanted) / found.total
@@ -316,6 +317,9 @@ class Questions:
         value = float(mean_x @ joint @ mean_y)
         moves = np.outer(mean_x, mean_y) - value * (square_x[:, None] + square_y[None, :]) / 2.0
         own = found.errors[:-1].reshape(found.joint.shape)[: len(x.mean), : len(y.mean)]
+        # How two columns hang together within a group is in no pair, and rehearsals on a model do
+        # not show it. So the cells of a triple are taken to be as unsure here as those of a pair.
+        own = np.where(own > 0.0, np.maximum(own, self._errors([first, second], inner)), own)
         spread = standard_errors(
             np.append(moves.reshape(-1) / found.total, 0.0),
             np.append(own.reshape(-1), found.errors[-1]),
