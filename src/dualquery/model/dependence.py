@@ -43,13 +43,11 @@ class Dependence:
         square: the mean square of all correlations, less what noise and chance alone make of it;
             never negative, and known for 0/1 attributes only. Dependence that is too weak to be
             modelled still moves answers by so much.
-        seen: how large chance is beside noise, in the squares of a typical pair.
     """
 
     overall: float
     largest: float
     square: float = 0.0
-    seen: float = 0.0
 
     @property
     def found(self) -> bool:
@@ -85,7 +83,7 @@ class Dependence:
         # What chance made of a pair is in all tables that hold it; their noise is their own.
         alike = 1.0 + (_tables_per_pair(listed) - 1.0) * float((more / (1.0 + more)).mean()) ** 2
         overall = float(away.sum() / np.sqrt(len(away) * alike))
-        return cls(overall, float(away.max()), seen=float(more.mean()))
+        return cls(overall, float(away.max()))
 
 
 def _tables_per_pair(listed: Sequence[Measurement]) -> float:
@@ -130,10 +128,8 @@ def _of_signs(
     away: Floats = (squares / expected - 1.0) / np.sqrt(2.0)
     room = float((total**2 * both).sum())
     square = max(0.0, float((squares - expected).sum()) / room) if room > 0.0 else 0.0
-    every = pooled_sums(stack, measurements, 2)  # larger tables show their pairs as well
-    seen = total * chance * scatter[every.sets].prod(axis=1) * every.precision
     overall = float(away.sum() / np.sqrt(len(away)))
-    return Dependence(overall, float(away.max()), min(1.0, square), float(seen.mean()))
+    return Dependence(overall, float(away.max()), min(1.0, square))
 
 
 def _of_tables(
