@@ -184,6 +184,8 @@ def _read(kind: Type, text: str) -> Number | None:
             return None if seconds is None else day + seconds
         if "_" in text:  # Python reads 1_000, people do not
             return None
+        if text in ("True", "False"):  # as Python writes what a column of booleans holds as 1 and 0
+            return int(text == "True")
         return int(text) if text.lstrip("+-").isdecimal() else _plain_number(float(text))
     except (ValueError, OverflowError):
         return None

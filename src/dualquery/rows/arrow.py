@@ -11,6 +11,7 @@ import pyarrow as pa
 from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows import table as tables
+from dualquery.rows.cells import column_of_objects
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import ArrowBlock, reading
 
@@ -136,20 +137,15 @@ def _header_of(frame: object) -> list[str]:
 
 
 def _arrow_column(series: Any) -> pa.Array:
+    # Asked of the native column: narwhals guesses from the first cells what objects are.
+    if str(getattr(series.to_native(), "dtype", "")).lower() == "object":
+        return column_of_objects(series.to_list())
     try:
         column = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # A pandas column holds cells of several kinds: the schema judges them as text.
-        cells = series.to_list()
-        column = pa.array([None if _is_no_cell(cell) else str(cell) for cell in cells], pa.string())
+        # A pandas column of a kind that Arrow does not know: the schema judges its cells as text.
+        return column_of_objects(series.to_list())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _is_no_cell(cell: object) -> bool:
-    """Whether pandas would call the cell missing: None, NaN, NaT or NA."""
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(cell, float) and cell != cell
 
 
 PART_BYTES, LONGEST_LINE = 1 << 20, 1 << 23

@@ -370,7 +370,7 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 def _to_number(cell: object, kind: Type) -> float:
     """The number that stands for a cell; NaN if it is none of the type."""
-    if isinstance(cell, float):
+    if isinstance(cell, float) and not kind.is_temporal:
         return cell  # infinite ones are numbers, outside every domain
     number = number_of(kind, cell)
     try:

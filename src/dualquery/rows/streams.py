@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dualquery.base.errors import TableError, first_line
 from dualquery.rows.arrow import ArrowTable, CsvTable, FrameTable, batch_rows, refuse_repeated
+from dualquery.rows.cells import column_of_objects
 
 
 @runtime_checkable
@@ -126,11 +127,13 @@ def columns_table(columns: Mapping[object, object]) -> FrameTable:
 
 
 def _array(cells: Any) -> pa.Array:  # whatever sequence the user has
+    typed = getattr(cells, "dtype", None) is not None and str(cells.dtype) != "object"
+    if not typed and not isinstance(cells, pa.Array | pa.ChunkedArray):
+        return column_of_objects(cells)
     try:
         return pa.array(cells, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # Cells of several kinds: the schema judges them as text.
-        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+        return column_of_objects(cells)
 
 
 def csv_folder(path: Path) -> CsvFolder | None:
