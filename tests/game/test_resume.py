@@ -131,3 +131,22 @@ def test_nothing_to_resume(tmp_path, schema: Schema, rows: pa.Table) -> None:
     with pytest.raises(ReleaseError, match="run it again without resume"):
         JOB.release(rows, tmp_path / "out", schema=schema, resume=True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("calls", [3, 5])
+def test_a_killed_run_with_known_shares_resumes(
+    tmp_path, schema: Schema, rows: pa.Table, calls: int
+) -> None:
+    # Its codes were a tuple, which the list of the journal never equals: every resume was refused.
+    job = replace(JOB, player="model", known=("smoker = 0.3",))
+    whole = job.release(rows, tmp_path / "whole", schema=schema)
+    with pytest.raises(Killed):
+        job.release(rows, tmp_path / "out", schema=schema, progress=killed_after(calls))
+    assert (tmp_path / "out.partial").exists()
+    with pytest.raises(ReleaseError, match="other known shares"):
+        replace(job, known=("smoker = 0.4",)).release(
+            rows, tmp_path / "out", schema=schema, resume=True
+        )
+    made = job.release(rows, tmp_path / "out", schema=schema, resume=True)
+    assert made.answer("smoker") == whole.answer("smoker")
+    assert release_files(tmp_path / "out") == release_files(tmp_path / "whole")

@@ -98,7 +98,8 @@ class RunParameters:
             "tables": None if self.tables is None else self.tables.to_dict(),
             "seed": self.seed,
             "start": self.start,
-            "known": [asdict(total) for total in self.known],
+            # Lists, as JSON gives them back: `resume` compares this with what the journal holds.
+            "known": [{**asdict(total), "codes": list(total.codes)} for total in self.known],
             "unit": None if self.budget.persons is None else self.budget.persons.to_dict(),
             **({} if self.budget.weight is None else {"weight": self.budget.weight.to_dict()}),
         }
