@@ -18,7 +18,7 @@ from dualquery.baselines.hull import (
     weighted_problem,
 )
 from dualquery.baselines.product import Uniform
-from dualquery.baselines.projection import AllCounts, Projection
+from dualquery.baselines.projection import AllCounts, Projection, steps_for
 from dualquery.baselines.reach import reach
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
@@ -29,7 +29,7 @@ from dualquery.privacy.events import Events, Noise
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.sources import SeededSource, SystemSource
 from dualquery.workloads.counts import Counted
-from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.generators import every_code, random_marginals
 from dualquery.workloads.matching import add_matches
 from dualquery.workloads.workload import Workload
 from tests.baselines.exact import hockey_stick, log_laplace, log_rounded_gaussian
@@ -204,3 +204,13 @@ def test_it_runs_where_no_universe_fits() -> None:
     assert made.hull.records.shape == (3, 300)
     with pytest.raises(ParameterError, match="another schema"):
         made.answers(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("columns", "steps"), [(20, 500), (1_000, 500), (2_000, 250), (9_000, 100)]
+)
+def test_wide_tables_get_fewer_records(columns: int, steps: int) -> None:
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(columns)))
+    literals = every_code(schema, np.arange(columns))
+    all_named = Workload.conjunctions(schema, literals, 2 * np.arange(len(literals))[:, None])
+    assert steps_for(all_named) == steps

@@ -91,6 +91,7 @@ def nearest_in_hull(
     *,
     steps: int,
     oracle: Oracle,
+    exchanges: int = EXCHANGES,
     observer: Callable[[int, int], None] = lambda done, total: None,
 ) -> Hull:
     """The point of the hull of records that is nearest to some answers.
@@ -105,6 +106,7 @@ def nearest_in_hull(
         start: answers that the first record is a response to.
         steps: how many records at most.
         oracle: finds records.
+        exchanges: of weight after each step, per record so far.
         observer: told how many steps are done, and of how many.
     """
     generator = np.random.default_rng(0)  # public randomness
@@ -133,7 +135,7 @@ def nearest_in_hull(
             gram = np.block([[gram, shared[:, None]], [shared[None], size]])
             pull = np.append(pull, target[held].sum())
             weights = np.append(weights, 0.0 if number else 1.0)
-        weights = exchanged(gram, pull, weights, EXCHANGES * len(weights))
+        weights = exchanged(gram, pull, weights, exchanges * len(weights))
         answers = _mean(matches, weights)
         observer(number + 1, steps)
     return Hull(workload, np.array(records, dtype=np.int32), matches, weights, gap)

@@ -215,7 +215,7 @@ def _projection(task: Task) -> Baseline:
         source=task.source,
         neighbours=task.neighbours,
         reference=task.rows,
-        steps=projection.STEPS // 4 if task.quick else projection.STEPS,
+        steps=projection.FEWEST // 4 if task.quick else None,
     )
 
 
