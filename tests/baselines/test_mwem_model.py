@@ -237,3 +237,22 @@ def test_it_runs_where_the_universe_does_not_fit() -> None:
 def test_a_budget_that_rounding_would_use_up_is_refused() -> None:
     with pytest.raises(ParameterError, match="too small for 50 rounds"):
         Prices.of(1e-9, 0.0, 1000, Settings())
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rows", "rounds"),
+    [(1.0, 1e-6, 100_000, 1000), (0.01, 1e-6, 1000, 50), (1.0, 0.0, 100_000, 250)],
+)
+def test_there_are_as_many_rounds_as_the_noise_allows(
+    epsilon: float, delta: float, rows: int, rounds: int
+) -> None:
+    settings = Settings.of(epsilon, delta, rows)
+    assert settings.rounds == pytest.approx(rounds, abs=1)
+    assert 10 <= settings.steps <= 30
+
+
+def test_in_between_a_measured_share_has_the_stated_noise() -> None:
+    settings = Settings.of(1.0, 1e-6, 30_000)
+    assert 50 < settings.rounds < 1000
+    prices = Prices.of(1.0, 1e-6, 30_000, settings)
+    assert prices.scale / 30_000 == pytest.approx(0.005, rel=0.01)

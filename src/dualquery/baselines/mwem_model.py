@@ -28,11 +28,15 @@ from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
 from dualquery.model.terms import Singles, Slopes
 from dualquery.model.training import Ascent, Parameters
+from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.events import Events, MeasurementEvent, Noise
 from dualquery.privacy.neighbours import rounding_charge
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.workload import Workload
+
+NOISE, MOST_ROUNDS = 0.005, 1_000
+"""The noise of a measured share, and the most rounds, if the number of rounds is not given."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,27 @@ class Settings:
             whole(name, getattr(self, name))
         probability("share", self.share)
         positive("rate", self.rate)
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float, rows: int) -> Settings:
+        """As many rounds as keep the noise of a measured share at `NOISE`, 50 to 1,000.
+
+        Found on Adult and on 32 biased columns, ε = 1: with 50 rounds, which are few for so many
+        rows, the average error was three and seven times as large as with 1,000.
+
+        Args:
+            epsilon: the budget.
+            delta: the budget's δ; 0 for pure ε.
+            rows: the public number of rows.
+        """
+        epsilon, left = planned(epsilon), 1.0 - cls.share
+        if delta == 0.0:
+            affordable = NOISE * rows * left * epsilon
+        else:
+            affordable = (NOISE * rows * mu_of(epsilon, delta)) ** 2 * left
+        rounds = int(min(max(affordable, cls.rounds), MOST_ROUNDS))
+        # Each fit begins where the last one ended, so many fits need few steps each.
+        return cls(rounds=rounds, steps=max(10, cls.rounds * cls.steps // rounds))
 
 
 @dataclass(frozen=True)
@@ -233,11 +258,11 @@ class ModelMwem:
             epsilon: the budget.
             delta: the budget's δ; 0 for pure ε.
             source: the random source of draws and noise.
-            settings: how to run; None for the defaults.
+            settings: how to run; None for as many rounds as the budget is good for.
             observer: told how many rounds are done, and of how many.
             ledger: a budget ledger that the run is charged to before its first draw.
         """
-        settings = settings or Settings()
+        settings = settings or Settings.of(epsilon, delta, answers.rows)
         prices = Prices.of(epsilon, delta, answers.rows, settings)
         private = PrivatePart(answers, Rates(prices.choice, prices.scale, epsilon))
         compiled = CompiledWorkload.of(workload)
