@@ -104,5 +104,7 @@ def test_under_add_remove_the_number_of_rows_is_not_read() -> None:
     assert made.privacy.neighbours is Neighbours.ADD_REMOVE
     replaced = Gaussian.fit(answers, workload, **noise, generator=generator)
     assert replaced.scale == pytest.approx(np.sqrt(2.0) / mu_of(1.0, 1e-5))
+    plain = Gaussian.fit(answers, workload, **noise, generator=generator, exclusive=False)
+    assert plain.scale == pytest.approx(np.sqrt(12.0) / mu_of(1.0, 1e-5))
     assert public_rows(1000, Neighbours.REPLACE_ONE, 1200) == 1000
     assert public_rows(1000, Neighbours.ADD_REMOVE, 1200) == 1200

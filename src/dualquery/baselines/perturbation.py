@@ -62,6 +62,7 @@ class _Noisy:
         generator: np.random.Generator,
         neighbours: Neighbours = Neighbours.REPLACE_ONE,
         reference: int | None = None,
+        exclusive: bool = True,
     ) -> Self:
         """Add noise to the count of every different query.
 
@@ -73,10 +74,12 @@ class _Noisy:
             generator: the source of the noise.
             neighbours: which tables the promise compares.
             reference: the public number of rows under add-remove neighbours.
+            exclusive: whether queries that exclude each other are known to; without it every count
+                is paid for, as in the paper.
         """
         rows = public_rows(answers.rows, neighbours, reference)
         first, which = workload.different
-        moved = reach(workload.take(first), neighbours)
+        moved = reach(workload.take(first), neighbours) if exclusive else len(first)
         scale, spent, proof = cls._scale(moved, epsilon, delta)
         noise = cls._draw(scale, len(first), generator)
         shares = np.clip((answers.counts[first] + noise) / rows, 0.0, 1.0)

@@ -283,12 +283,14 @@ def baseline(name: str, bench: Bench, spend: Spend, seed: int, progress: Progres
         )
     per_query = {"laplace": Laplace, "gaussian": Gaussian}
     if name in per_query:
+        # The paper compares with noise that grows with the number of queries.
         return per_query[name].fit(
             bench.answers,
             bench.workload,
             epsilon=spend.epsilon,
             delta=spend.delta,
             generator=generator,
+            exclusive=False,
         )
     settings = {"mwem": Settings(), "mwem-improved": IMPROVED}[name]
     return Mwem.fit(
