@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -290,3 +292,24 @@ def test_a_type_that_cannot_hold_the_cells_is_left(backend) -> None:
     table = decode(np.array([[1, 1], [0, 0]], dtype=np.int32), schema)
     back = FrameStyle.of(frame, like_input=True).frame(table, schema)
     assert nw.from_native(back, eager_only=True)["n"].to_list() == [300, 1]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "rows.parquet"])
+def test_a_file_is_whole_or_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / name
+    write_table(pa.table({"x": [1, 2]}), path)
+    before = path.read_bytes()
+
+    def stopped(table, stream, *more):
+        (stream.write if hasattr(stream, "write") else Path(stream).write_bytes)(b"half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyarrow.csv.write_csv", stopped)
+        patch.setattr("pyarrow.parquet.write_table", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            write_table(pa.table({"x": [3, 4]}), path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == [name]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +33,24 @@ def write_whole(path: Path, text: str) -> None:
     waiting = path.with_name(f".{path.name}.{os.getpid()}")
     waiting.write_text(text, encoding="utf-8")
     waiting.replace(path)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name to write a file under, with the same ending; it takes its own name when it is whole.
+
+    Something other than a plain file, such as a pipe, is written to directly.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    waiting = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield waiting
+        waiting.replace(path)
+    except BaseException:
+        waiting.unlink(missing_ok=True)
+        raise
 
 
 def write_private(path: Path, text: str) -> None:

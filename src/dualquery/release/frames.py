@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
+from dualquery.base.files import replacing
 from dualquery.base.interrupts import held
 from dualquery.base.stored import Array
 from dualquery.domain.answers import together
@@ -421,6 +422,10 @@ def _to_the_second(table: pa.Table) -> pa.Table:
     return table
 
 
+PARQUET, CSV, SPARSE = (".parquet", ".pq"), (".csv", ".csv.gz"), ".npz"
+"""How the names of files end that can be written."""
+
+
 def note_key(name: str) -> bytes:
     """The key of one of this package's notes in the metadata of a Parquet file."""
     return f"dualquery.{name}".encode()
@@ -430,21 +435,28 @@ def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = N
     """Write csv or parquet, by the ending of the file's name; a 0/1 table also as a sparse .npz.
 
     `notes` are about the whole file. Parquet keeps them in its key-value metadata, and an .npz
-    keeps them as arrays. A csv has no place for them that readers would not mistake for data.
+    keeps them as arrays. A csv has no place for them that readers would not mistake for data. The
+    file is there when it is whole, and not before.
     """
+    if not path.name.lower().endswith((*PARQUET, *CSV, SPARSE)):
+        raise ParameterError(f"cannot write {path.name!r}; expected .csv, .csv.gz or .parquet")
+    with replacing(path) as waiting:
+        _write(table, waiting, notes or {})
+
+
+def _write(table: pa.Table, path: Path, told: Mapping[str, str]) -> None:
     endings = path.name.lower()
-    told = notes or {}
-    if endings.endswith((".parquet", ".pq")):
+    if endings.endswith(PARQUET):
         from pyarrow import parquet
 
         kept = {**(table.schema.metadata or {}), **{note_key(n): t for n, t in told.items()}}
         parquet.write_table(table.replace_schema_metadata(kept or None), path)
-    elif endings.endswith((".csv", ".csv.gz")):
+    elif endings.endswith(CSV):
         from pyarrow import csv
 
         with pa.output_stream(str(path), compression="detect") as stream:
             csv.write_csv(_to_the_second(table), stream)
-    elif endings.endswith(".npz"):
+    else:
         from scipy import sparse
 
         sparse.save_npz(path, _sparse(table))
@@ -452,5 +464,3 @@ def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = N
             for name, text in told.items():
                 with archive.open(f"{name}.npy", "w") as member:
                     np.lib.format.write_array(member, np.array(text))
-    else:
-        raise ParameterError(f"cannot write {path.name!r}; expected .csv, .csv.gz or .parquet")
