@@ -130,11 +130,16 @@ def test_the_same_release_from_workers(folder: Path, address: str, player: str, 
     assert not held._HELD  # nothing private stays behind
 
 
-def test_the_same_measured_tables_from_workers(folder: Path, address: str) -> None:
+def test_the_same_measured_tables_from_workers(tmp_path: Path, address: str) -> None:
     """Fits and the answers that draws are made against come from the workers; nothing differs."""
+    random = np.random.default_rng(0)
+    cells = random.integers(0, 4, (2000, 10)).cumsum(axis=1) % 4  # four codes: rounds are planned
+    rows = pa.table({f"x{i}": cells[:, i] for i in range(10)})
+    parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=400)
+    schema = Schema(tuple(Attribute.categorical(f"x{i}", range(4)) for i in range(10)))
     job = {"epsilon": 8.0, "delta": 1e-6, "queries": 2000, "seed": 5, "errors": False}
-    here = DualQuery(**job).fit(folder, schema=SCHEMA)
-    there = DualQuery(**job, engine="dask", scheduler=address).fit(folder, schema=SCHEMA)
+    here = DualQuery(**job).fit(tmp_path, schema=schema)
+    there = DualQuery(**job, engine="dask", scheduler=address).fit(tmp_path, schema=schema)
     assert any(one.measurement is not None for one in here.transcript)
     assert any(len(one.draws) for one in here.transcript)
     assert_same(here, there)

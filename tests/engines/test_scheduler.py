@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from dualquery.base.errors import EngineError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.engines import open_engine, scheduler
+from dualquery.engines.scheduler import address_of, gone, is_gone
 from dualquery.privacy.sources import SeededSource
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
@@ -176,3 +178,17 @@ def _wait(done, process: subprocess.Popen) -> None:
         assert process.poll() is None, "it ended too soon"
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_client_that_is_closed_still_says_which_scheduler_is_gone() -> None:
+    """A client forgets the address when it closes, which may be while the error is made."""
+
+    class Client:
+        status = "running"
+        scheduler: SimpleNamespace | None = SimpleNamespace(address="tcp://127.0.0.1:9")
+
+    client = Client()
+    assert address_of(client) == "tcp://127.0.0.1:9"
+    client.status, client.scheduler = "closed", None
+    assert is_gone(client)
+    assert "tcp://127.0.0.1:9 is gone" in str(gone(client))

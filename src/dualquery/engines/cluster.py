@@ -37,7 +37,15 @@ from dualquery.engines.parts import (
     package_version,
     row_groups,
 )
-from dualquery.engines.scheduler import awaited, gone, is_gone, needed, quiet, reach
+from dualquery.engines.scheduler import (
+    address_of,
+    awaited,
+    gone,
+    is_gone,
+    needed,
+    quiet,
+    reach,
+)
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.moves import Move, RecordMove, expect
 from dualquery.game.query_player import QueryPlayer
@@ -118,6 +126,7 @@ class DaskEngine:
                 )
             where = self._cluster or self._scheduler
             self._client = distributed.Client(where, timeout=CONNECT, set_as_default=False)
+            address_of(self._client)  # while it knows
             self._client.wait_for_workers(1, timeout=PATIENCE)
             require_same_version(self._client)
         except EngineError:

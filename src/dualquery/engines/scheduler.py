@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from dualquery.base.errors import EngineError, first_line
 
@@ -25,6 +26,8 @@ DYING = 2.0
 
 _BETWEEN = 0.2
 
+_ADDRESSES: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""Of schedulers, by client."""
 
 GREETING = 10.0
 """Seconds that a scheduler may take to greet a client that has reached it."""
@@ -63,15 +66,24 @@ async def _is_greeted(address: str) -> bool:
     return True
 
 
+def address_of(client: Any) -> str:
+    """Where the scheduler of a client is, or was: a client that is closed forgets it."""
+    scheduler = client.scheduler
+    if scheduler is not None:
+        _ADDRESSES[client] = str(scheduler.address)
+    return _ADDRESSES.get(client, "an unknown address")
+
+
 def is_gone(client: Any) -> bool:
     """Whether the scheduler of a client is gone, so that nothing sent to it will come back."""
-    return client.status in ("closing", "closed") or _problem(client.scheduler.address) is not None
+    address = address_of(client)
+    return client.status in ("closing", "closed") or _problem(address) is not None
 
 
 def gone(client: Any) -> EngineError:
     """The error about a scheduler that is gone."""
     return EngineError(
-        f"the Dask scheduler at {client.scheduler.address} is gone",
+        f"the Dask scheduler at {address_of(client)} is gone",
         python='start it again and give its address as scheduler, or go on with engine="local"',
         command="start it again and name its address with --scheduler, or go on with --engine "
         "local",

@@ -88,8 +88,11 @@ MUTANTS = (
     Mutant(
         "draws-not-synced",
         _JOURNAL,
-        "        write_all(self._handle, fields + chain + body)\n        os.fsync(self._handle)\n",
-        "        write_all(self._handle, fields + chain + body)\n",
+        (
+            "            write_all(self._handle, fields + chain + body)\n"
+            "            os.fsync(self._handle)\n"
+        ),
+        "            write_all(self._handle, fields + chain + body)\n",
         (f"{_CRASHES}::test_draws_survive_a_loss_of_power_before_they_are_used",),
         "A loss of power would lose draws that were used, and the resume draws them again.",
     ),
