@@ -4,7 +4,7 @@ A pair table of 0/1 attributes says as much about each of its attributes as a on
 costs the same (`model.signs`), so pairs are measured whether or not anything depends on anything:
 they lose nothing, and all of them together show dependence that no single one shows. The tables
 themselves then say whether the model needs more than independent attributes. The reasons and the
-measurements behind the rules are in docs/decisions/tables.md.
+measurements behind the rules are in docs/decisions/wide.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Columns that determine one another need a component for each of their values. Se
 need the product of these numbers, which no mixture has. Its table of such a pair is then blurred,
 although the pair was measured. Where a measured pair departs from the model by far more than its
 noise, rows are arranged towards what was measured instead. All of it is a function of what was
-released. The reasons are in docs/decisions/tables.md.
+released. The reasons are in docs/decisions/determined.md.
 """
 
 from __future__ import annotations
