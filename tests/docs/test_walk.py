@@ -74,7 +74,7 @@ def files(tmp_path_factory: pytest.TempPathFactory):
     schema = dq.Schema(
         (
             dq.Attribute.categorical("sex", ["Female", "Male"]),
-            dq.Attribute.numeric("age", [0, 25, 35, 50, 65, 120]),
+            dq.Attribute.numeric("age", [0, 25, 35, 50, 65, 80, 120]),
             dq.Attribute.binary("smoker"),
         )
     )
