@@ -18,7 +18,7 @@ NETWORK_SCRIPT = re.compile(r'<script src="https?://[^"]*"></script>')
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is generated; decisions and results are listed rather than named one by one."""
+    """Add what is generated. Results need not stand in the navigation; everything else must."""
     made = {
         "reference/commands.md": commands_page(),
         "develop/decisions.md": decisions_page(Path(config.docs_dir)),
@@ -27,7 +27,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     for file in files.documentation_pages():
-        if file.src_uri.startswith(("decisions/", "results/")):
+        if file.src_uri.startswith("results/"):
             file.inclusion = InclusionLevel.NOT_IN_NAV
     return files
 
