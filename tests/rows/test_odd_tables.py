@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from pyarrow import parquet
 from dualquery.base.errors import DualQueryError, TableError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
+from dualquery.rows.arrow import CsvTable
 from dualquery.rows.drafting import draft_schema
 from dualquery.rows.encoding import OutOfDomain, encode_column
 from dualquery.rows.long import LongTable
@@ -245,3 +247,26 @@ def test_odd_pairs(array) -> None:
 def test_a_draft_of_what_no_schema_can_declare(array) -> None:
     with pytest.raises(TableError, match="column 'c' holds"):
         draft_schema(pa.table({"c": array}))
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        (b"sex;age;b\nM;1;0\nF;2;1\n", ["sex", "age", "b"]),
+        (b"\xef\xbb\xbfsex;age\r\nM;1\r\n", ["sex", "age"]),
+        (b'"sex;age"\nM\n', ["sex;age"]),
+        (b"sex,a;b\nM,1\n", ["sex", "a;b"]),
+        (b"sex\nM;1\n", ["sex"]),
+    ],
+)
+def test_semicolons_separate_cells_if_the_header_says_so(
+    tmp_path: Path, text: bytes, header: list[str]
+) -> None:
+    """Rows have no say: a cell with semicolons in a file of one column stays a cell."""
+    for name, written in (("t.csv", text), ("t.csv.gz", gzip.compress(text))):
+        (tmp_path / name).write_bytes(written)
+        opened = CsvTable(tmp_path / name)
+        assert list(opened.header) == header
+        rows = pa.Table.from_batches(opened.batches(header))
+        assert rows.num_rows == text.count(b"\n") - 1
+        assert rows.column(0)[0].as_py() in ("M", "M;1")

@@ -161,18 +161,30 @@ class CsvTable(ArrowTable):
     In a file of one column a blank line is a missing cell. If it were skipped, the number of rows,
     which is published, would depend on a cell. In a file of several columns a row of missing cells
     is a line of separators, and a blank line is no row.
+
+    Cells are separated by commas, in a `.tsv` file by tabs. Where commas are decimal points,
+    programs write semicolons: a header that has some, and no comma, is taken so. Rows have no say.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.single = False
+        self.separator = "\t" if ".tsv" in path.suffixes else ","
         with reading(path):
             try:
                 self._part, header = PART_BYTES, self._header(PART_BYTES)
             except pa.ArrowInvalid:  # the header may be longer; if it is not, this fails again
                 self._part, header = LONGEST_LINE, self._header(LONGEST_LINE)
+            if len(header) == 1 and ";" in header[0] and not self._is_quoted():
+                self.separator = ";"
+                header = self._header(self._part)
         super().__init__(header)
         self.single = len(self.header) == 1
+
+    def _is_quoted(self) -> bool:
+        """Whether the header begins with a quote: what is inside the quotes is one name."""
+        with pa.input_stream(str(self.path), compression="detect") as stream:
+            return bool(stream.read(4).removeprefix(b"\xef\xbb\xbf").startswith(b'"'))
 
     def _header(self, part: int) -> list[str]:
         with self._open(None, part) as reader:
@@ -187,11 +199,12 @@ class CsvTable(ArrowTable):
             null_values=[""],
             strings_can_be_null=True,
         )
-        separator = "\t" if ".tsv" in self.path.suffixes else ","
         return csv.open_csv(
             str(self.path),
             read_options=csv.ReadOptions(block_size=part),
-            parse_options=csv.ParseOptions(delimiter=separator, ignore_empty_lines=not self.single),
+            parse_options=csv.ParseOptions(
+                delimiter=self.separator, ignore_empty_lines=not self.single
+            ),
             convert_options=convert,
         )
 
