@@ -40,6 +40,13 @@ SCHEMA = Schema(
 JOB = DualQuery(epsilon=4.0, delta=1e-3, queries=60, errors=False)
 
 
+@pytest.fixture(autouse=True)
+def nothing_held() -> None:
+    """What a cluster of another test left in this process does not count."""
+    held._HELD.clear()
+    held._ROWS.clear()
+
+
 def table() -> pa.Table:
     random = np.random.default_rng(8)
     columns = {one.name: random.integers(0, one.size, ROWS) for one in SCHEMA.attributes}

@@ -13,7 +13,7 @@ from dualquery.model.measured import Measured
 from dualquery.model.product import fitted_product, margins
 from dualquery.model.signs import Signs, pooled_sums
 from dualquery.model.stack import Stack
-from dualquery.model.strengths import departures
+from dualquery.model.strengths import PER_ATTRIBUTE, departures, strengths
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement
@@ -173,3 +173,22 @@ def test_departures_agree_with_a_plain_loop() -> None:
             counts = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
             squares = ((counts - ROWS * expected) ** 2).sum() / one.variance
             assert found[t] == pytest.approx((squares - len(counts)) / np.sqrt(2 * len(counts)))
+
+
+def test_chance_alone_leaves_shrinkage_strong_and_dependence_weakens_it() -> None:
+    """Tables with little noise show chance clearly; a fit to it is worse than none."""
+    stack = Stack.of(SCHEMA, np.arange(WIDTH))
+    random = np.random.default_rng(4)
+    for dependent in (False, True):
+        rows = rows_of(random, dependent)
+        tables = measured(rows, random, 2.0)[:2]
+        means = rows.mean(axis=0)
+        shares = np.column_stack([1 - means, means]).reshape(-1)
+        plain = strengths(stack, tables, shares, ROWS)
+        told = strengths(stack, tables, shares, ROWS, chance=1.0)
+        assert np.all(told >= plain)
+        if dependent:
+            assert told[1] < 0.2 * PER_ATTRIBUTE * WIDTH
+        else:
+            assert np.all(told > 5.0 * plain)
+            assert np.median(told) > 0.5 * PER_ATTRIBUTE * WIDTH

@@ -389,8 +389,15 @@ class TablesPlayer:
         stack, total = self._stack(known), self.total(known)
         assert self._stacks is not None  # the stack was just made
         term = Measured(stack, self._in_groups(known, stack), total)
+        # If chance is all that the tables show, an attribute's departure from independence is none.
+        chance = 0.0 if self.dependence(known).found else self.plan.budget.unit.chance
         strength = strengths(
-            stack, known.measurements, self._stacks[2], total, faint=self.plan.faint
+            stack,
+            known.measurements,
+            self._stacks[2],
+            total,
+            chance=chance,
+            faint=self.plan.faint,
         )
         members = self.climb(
             self._members(known),

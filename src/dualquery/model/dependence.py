@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dualquery.model.signs import are_binary, pooled_sums
 from dualquery.model.stack import Stack
-from dualquery.model.strengths import departures
+from dualquery.model.strengths import beyond_chance
 from dualquery.privacy.measuring import Measurement
 
 Floats = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ class Dependence:
             return cls(0.0, 0.0)
         if are_binary(stack):
             return _of_signs(stack, measurements, listed, total, chance)
-        found = [_of_tables(stack, one, shares, total, chance) for one in listed]
+        found = [beyond_chance(stack, one, shares, total, chance) for one in listed]
         away, more = (np.concatenate(part) for part in zip(*found, strict=True))
         # What chance made of a pair is in all tables that hold it; their noise is their own.
         alike = 1.0 + (_tables_per_pair(listed) - 1.0) * float((more / (1.0 + more)).mean()) ** 2
@@ -130,24 +130,3 @@ def _of_signs(
     square = max(0.0, float((squares - expected).sum()) / room) if room > 0.0 else 0.0
     overall = float(away.sum() / np.sqrt(len(away)))
     return Dependence(overall, float(away.max()), min(1.0, square))
-
-
-def _of_tables(
-    stack: Stack, one: Measurement, shares: Floats, total: float, chance: float
-) -> tuple[Floats, Floats]:
-    """Per table its departure from independence beyond chance, in standard deviations, and how
-    large chance is beside noise.
-
-    Let a be Σp² over the shares of an attribute. Rows scatter around one attribute's shares by
-    1 − a. To the sum of squares over the cells of a pair chance adds n(1 − a)(1 − b), beyond what
-    the attributes alone explain; of a triple the same for every set of two or three of them, times
-    the a of the attribute that is left.
-    """
-    away = departures(stack, one, shares, total)
-    alike = np.add.reduceat(shares**2, stack.start[:-1])
-    each = alike[stack.positions(one.marginals.attributes)]
-    alone = each.prod(axis=1) * (1.0 + ((1.0 - each) / each).sum(axis=1))
-    scatter = np.maximum(0.0, 1.0 - alone)
-    cells = one.marginals.shapes.prod(axis=1)
-    more = total * chance * scatter / (one.variance * cells)
-    return (away - more * np.sqrt(cells / 2.0)) / (1.0 + more), more

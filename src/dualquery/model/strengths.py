@@ -36,6 +36,7 @@ def strengths(
     shares: Floats,
     total: float,
     *,
+    chance: float = 0.0,
     faint: bool = False,
 ) -> Floats:
     """κ_a = max(1, κ₀/(1 + z_a/5)) per attribute of the stack, κ₀ = 20 or 1.2 per attribute.
@@ -46,14 +47,16 @@ def strengths(
         stack: the attributes that are modelled.
         measurements: what was measured; one-way tables say nothing about dependence.
         shares: the estimated share of every row of the stack.
-        total: the number of records.
+        total: the number of records, or of the parts that they are counted in.
+        chance: the variance of a count, per part, that chance alone makes; 0 where it is to be
+            fitted like any dependence.
         faint: whether every single pair drowns in noise.
     """
     largest = np.zeros(len(stack.attributes))
     for one in measurements:
         if one.marginals.arity == 1:
             continue
-        departure = departures(stack, one, shares, total)
+        departure, _ = beyond_chance(stack, one, shares, total, chance)
         for where in stack.positions(one.marginals.attributes).T:
             np.maximum.at(largest, where, departure)
     strongest = (FAINT if faint else PER_ATTRIBUTE) * len(stack.attributes)
@@ -85,3 +88,24 @@ def departures(stack: Stack, one: Measurement, shares: Floats, total: float) -> 
         squares = ((counts - total * expected) ** 2).sum(axis=1) / one.variance
         found[chosen] = (squares - cells) / np.sqrt(2.0 * cells)
     return found
+
+
+def beyond_chance(
+    stack: Stack, one: Measurement, shares: Floats, total: float, chance: float
+) -> tuple[Floats, Floats]:
+    """Per table its departure from independence beyond chance, in standard deviations, and how
+    large chance is beside noise.
+
+    Let a be Σp² over the shares of an attribute. Rows scatter around one attribute's shares by
+    1 − a. To the sum of squares over the cells of a pair chance adds n(1 − a)(1 − b), beyond what
+    the attributes alone explain; of a triple the same for every set of two or three of them, times
+    the a of the attribute that is left.
+    """
+    away = departures(stack, one, shares, total)
+    alike = np.add.reduceat(shares**2, stack.start[:-1])
+    each = alike[stack.positions(one.marginals.attributes)]
+    alone = each.prod(axis=1) * (1.0 + ((1.0 - each) / each).sum(axis=1))
+    scatter = np.maximum(0.0, 1.0 - alone)
+    cells = one.marginals.shapes.prod(axis=1)
+    more = total * chance * scatter / (one.variance * cells)
+    return (away - more * np.sqrt(cells / 2.0)) / (1.0 + more), more
