@@ -224,6 +224,17 @@ def test_reasons_follow_from_the_runs(best: str, average: float, words: str) -> 
     assert bool(words) == bool(text)
 
 
+def test_an_error_that_grows_with_the_budget_is_a_fault_of_the_fit() -> None:
+    found = [
+        row(OURS, epsilon=3.0, **errors(0.001, 0.02)),
+        row(OURS, epsilon=10.0, **errors(0.0009, 0.04)),
+        row("independent", epsilon=10.0, **errors(0.0008, 0.03)),
+    ]
+    average, most = verdicts.races(found)
+    assert "errs less at ε = 3 (0.02). So its fit is at fault" in reason(most, found)
+    assert "fault" not in reason(average, found)
+
+
 def test_a_page_without_the_package_or_without_answers_is_made() -> None:
     peers = [row("peer mst", **errors(0.001, 0.02)), row("peer aim", end="died: over 6 GiB")]
     assert "**15 columns** are served by: MST" in page.page_text(peers, [], "field")

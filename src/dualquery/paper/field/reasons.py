@@ -22,6 +22,8 @@ def reason(race: Race, runs: Sequence[FinishedRun]) -> str:
         race: one that the package does not win.
         runs: the stored runs.
     """
+    if fault := _fault_of_the_fit(race, runs):
+        return fault
     here = race.place.of(runs)
     nearer = _times_nearer(here, race.best, AVERAGE)
     if race.best == "matrix mechanism":
@@ -48,6 +50,24 @@ def reason(race: Race, runs: Sequence[FinishedRun]) -> str:
     other = AVERAGE if race.error == MAXIMUM else MAXIMUM
     ratio = _times_nearer(here, race.best, other)
     return f"In {ERRORS[other]} this package is {ratio:.1f} times nearer." if ratio > 1.0 else ""
+
+
+def _fault_of_the_fit(race: Race, runs: Sequence[FinishedRun]) -> str:
+    """What a smaller ε says: with less noise a good fit would not err more."""
+    place = race.place
+    ours = where(runs, dataset=place.dataset, columns=place.columns, method=OURS)
+    by_epsilon = {
+        epsilon: mean([run for run in ours if run.number("epsilon") == epsilon], race.error)
+        for epsilon in {run.number("epsilon") for run in ours if not run["end"]}
+    }
+    better = [e for e, error in by_epsilon.items() if e < place.epsilon and error < race.ours]
+    if not better:
+        return ""
+    best = min(better, key=lambda epsilon: by_epsilon[epsilon])
+    return (
+        f"This package itself errs less at ε = {best:g} ({by_epsilon[best]:.2g}). So its fit is at "
+        "fault here, not its measurements."
+    )
 
 
 def _times_nearer(here: Sequence[FinishedRun], method: str, error: str) -> float:
