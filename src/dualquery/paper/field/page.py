@@ -139,7 +139,7 @@ def verdicts(runs: Sequence[FinishedRun]) -> list[str]:
         for name in order
         if any(not run["end"] for run in where(runs, method=name, columns=widest))
     ]
-    made.append(f"- **{widest:,} columns** are served by: {'; '.join(served)}.")
+    made.append(f"- **{widest:,} columns** were run, with answers, by: {'; '.join(served)}.")
     text = ["\n".join(made)]
     if all_races:
         text.append(
