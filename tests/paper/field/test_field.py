@@ -138,6 +138,8 @@ def test_published_settings_have_their_own_promises() -> None:
     assert str(kinds["some-5"].neighbours) == "replace-one"
     assert kinds["some-3"].delta == pytest.approx(1.0 / 30_162**2)
     assert kinds["all-3"].delta == 1e-9
+    triples = [run.promise.epsilon for run in planned if run.setting.kind == "all-3"]
+    assert triples == [0.1, 1.0, 10.0]
     assert [run.promise.epsilon for run in planned if run.setting.kind == "some-3"] == [
         0.1, 0.15, 0.2, 0.25, 0.5, 1.0,
     ]  # fmt: skip

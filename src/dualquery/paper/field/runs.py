@@ -74,6 +74,8 @@ SWEPT = (("adult", 15), ("biased", 100), ("ratings", 1_000))
 """The tables on which ε is varied."""
 
 FEM_EPSILONS = (0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
+TRIPLES_EPSILONS = (0.1, 1.0, 10.0)
+"""At which published settings are repeated: FEM's own, and some of AIM's curves."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def published_runs(options: Options, chosen: Sequence[str]) -> Iterator[Run]:
                 yield from _runs([setting], chosen, promise, number)
         if not options.quick:
             everything = Setting.named("adult", "all-3")
-            for epsilon in options.epsilon or (1.0,):
+            for epsilon in options.epsilon or TRIPLES_EPSILONS:
                 yield from _runs([everything], chosen, Promise(epsilon, 1e-9), number)
 
 
