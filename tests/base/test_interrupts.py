@@ -155,6 +155,7 @@ pair(3)
 main, running = threading.main_thread().ident, True
 
 def hammer():
+    time.sleep(0.2)  # until the thread has started
     while running:
         time.sleep(0.0003)
         signal.pthread_kill(main, signal.SIGINT)
