@@ -34,6 +34,7 @@ from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
 from dualquery.rows.persons import ByPerson
+from dualquery.rows.rare import RareRows
 from dualquery.rows.tabulation import tabulate
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
@@ -345,11 +346,20 @@ def test_tables_of_wide_rows_are_counted_where_the_rows_are(
     monkeypatch.setattr(kept, "tabulate", noted(tabulate))
     monkeypatch.setattr(LocalEngine, "count", refused)
     monkeypatch.setattr(LocalEngine, "tabulate", refused)
+    monkeypatch.setattr(parts, "RareRows", noted(RareRows))
+    monkeypatch.setattr(LocalEngine, "_rare_rows", refused)
     there = DualQuery(**job, engine="dask", scheduler=address).fit(rows, schema=schema)
     assert_same(here, there)
+    assert len(here.transcript.rare) == 3
+    for one, other in zip(here.transcript.rare, there.transcript.rare, strict=True):
+        np.testing.assert_array_equal(one.counts, other.counts)
+        assert one.most == other.most
+        if one.charges is not None:
+            np.testing.assert_array_equal(one.charges.counts, other.charges.counts)
     np.testing.assert_array_equal(here.model.tables, there.model.tables)
-    measurements = len(there.transcript.measurements)
-    assert len(counted) >= 2 * (1 + measurements), "queries and every batch of tables, in two parts"
+    # Queries, every batch of tables, and of rare cells the charges twice and the counts thrice.
+    batches = 1 + len(there.transcript.measurements) + 5
+    assert len(counted) >= 2 * batches, "in two parts"
 
 
 def test_a_frame_is_counted_here_and_played_there(folder: Path, address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +13,27 @@ from dualquery.baselines.independent import Independent
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.engines.local import LocalEngine
+from dualquery.game import rare_steps
 from dualquery.game import tables as tables_module
 from dualquery.game.plan import Plan, estimate
 from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_shape import Shape
 from dualquery.game.tables_steps import Kind, TablesPlan
+from dualquery.game.transcript import Released, Transcript
 from dualquery.game.wide_plan import MOST_PAIRS, make_wide_plan
 from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.paper.datasets import BiasedTable
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rare import Charges, Rare
 from dualquery.privacy.sampler import Draws
+from dualquery.privacy.unit import Persons, Weight
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.workloads.generators import parities
 
 ROWS, WIDTH = 3_000, 60
+RARE = [Kind.ONE_WAY, Kind.RARE, Kind.RARE_PAIRS, Kind.RARE_AGAIN]
 
 
 class Dependent(BiasedTable):
@@ -80,13 +86,28 @@ def test_the_plan_costs_no_more_than_the_budget(
 
 def test_rounds_of_draws_are_planned_where_they_can_see_errors() -> None:
     few = plan_of(Budget(1.0, 1e-3, 100_000), Shape(1000, 2000, 225_000, 0))
-    assert [step.kind for step in few.steps] == [Kind.ONE_WAY, Kind.PAIRS]
+    assert [step.kind for step in few.steps] == RARE
     noisy = plan_of(Budget(1.0, 1e-3, 100_000), Shape(227_000, 454_000, 300_000, 0))
     assert noisy.rounds == 3
     many = plan_of(Budget(1.0, 1e-3, 480_189), Shape(1000, 2000, 225_000, 0))
     assert many.rounds == 3
     wider = plan_of(Budget(1.0, 1e-3, 480_189), Shape(17_770, 35_540, 9_000_000, 0))
-    assert wider.steps[1].tables == MOST_PAIRS
+    assert wider.steps[2].kind is Kind.RARE_PAIRS
+    assert wider.steps[2].tables == MOST_PAIRS
+
+
+def test_rare_cells_are_for_plain_records_of_tables_that_are_not_small() -> None:
+    shape = Shape(1000, 2000, 225_000, 0)
+    assert [step.kind for step in plan_of(Budget(1.0, 1e-3, 100_000), shape).steps] == RARE
+    tables = [Kind.ONE_WAY, Kind.PAIRS]
+    small = plan_of(Budget(1.0, 1e-3, 2_000), shape)
+    assert [step.kind for step in small.steps] == tables
+    several = Budget(1.0, 1e-3, 100_000, persons=Persons("person", 3))
+    assert [step.kind for step in plan_of(several, shape).steps][:2] == tables
+    weighed = Budget(1.0, 1e-3, 100_000_000, weight=Weight("weight", 2.0))
+    assert [step.kind for step in plan_of(weighed, shape).steps][:2] == tables
+    more_codes = plan_of(Budget(1.0, 1e-3, 1_000_000), Shape(1000, 2001, 225_000, 0))
+    assert [step.kind for step in more_codes.steps][:2] == tables
 
 
 def test_parities_other_accountants_and_narrow_tables_are_left_to_draws() -> None:
@@ -147,7 +168,7 @@ def test_of_too_many_pairs_a_public_part_is_measured(monkeypatch: pytest.MonkeyP
     table = biased()
     made = job(errors=False).fit(table, schema=table.schema)
     other = job(errors=False, seed=2).fit(biased(seed=5), schema=table.schema)
-    pairs = [one.transcript.measurements[1].marginals.attributes for one in (made, other)]
+    pairs = [one.transcript.rare[1].cells.attributes for one in (made, other)]
     assert len(pairs[0]) == 300
     np.testing.assert_array_equal(pairs[0], pairs[1])
 
@@ -159,8 +180,18 @@ def test_everything_after_the_noise_is_public(monkeypatch: pytest.MonkeyPatch, t
         made = np.random.default_rng(len(counts)).integers(0, ROWS, len(counts))
         return Measurement(marginals, noise, scale, made)
 
+    def fixed_charges(counts, edges, scale, source):
+        made = np.random.default_rng(len(counts)).integers(0, ROWS, len(counts))
+        return Charges(edges, made, scale)
+
+    def fixed_cells(counts, cells, most, scale, source, charges=None):
+        made = np.random.default_rng(len(counts)).integers(0, ROWS, len(counts))
+        return Rare(cells, most, scale, made, charges)
+
     with_rounds(monkeypatch)
     monkeypatch.setattr(tables_module, "measure", fixed)
+    monkeypatch.setattr(rare_steps, "measure_charges", fixed_charges)
+    monkeypatch.setattr(rare_steps, "measure_rare", fixed_cells)
     monkeypatch.setattr(
         tables_module,
         "_draws",
@@ -174,13 +205,25 @@ def test_everything_after_the_noise_is_public(monkeypatch: pytest.MonkeyPatch, t
         made = job(queries=300).release(table, out, schema=table.schema)
         assert made.parameters.tables.wide
         assert made.parameters.tables.rounds
+        assert len(made.transcript.rare) == 3
         paths.append({file.name: file.read_bytes() for file in out.iterdir()})
     assert paths[0] == paths[1]
 
 
-@pytest.mark.parametrize("kill_at", [1, 3])
+@pytest.mark.parametrize(
+    ("method", "kill_at"),
+    [
+        ("tabulate", 0),
+        ("tabulate", 2),
+        ("rare_histogram", 0),
+        ("rare_counts", 0),
+        ("rare_histogram", 1),
+        ("rare_counts", 1),
+        ("rare_counts", 2),
+    ],
+)
 def test_a_killed_run_goes_on_with_what_it_measured(
-    kill_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str, kill_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_rounds(monkeypatch)
     table = biased(kind=Dependent)
@@ -188,7 +231,7 @@ def test_a_killed_run_goes_on_with_what_it_measured(
     whole = job(**settings).release(table, tmp_path / "whole", schema=table.schema)
     assert whole.parameters.tables.rounds
     assert len(whole.model.weights) > 1
-    plain, calls = LocalEngine.tabulate, []
+    plain, calls = getattr(LocalEngine, method), []
 
     class StopError(BaseException):
         pass
@@ -200,7 +243,7 @@ def test_a_killed_run_goes_on_with_what_it_measured(
         return plain(self, *args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalEngine, "tabulate", stopping)
+        patch.setattr(LocalEngine, method, stopping)
         with pytest.raises(StopError):
             job(**settings).release(table, tmp_path / "out", schema=table.schema)
     resumed = job(**settings).release(table, tmp_path / "out", schema=table.schema, resume=True)
@@ -208,7 +251,87 @@ def test_a_killed_run_goes_on_with_what_it_measured(
         whole.transcript.measurements, resumed.transcript.measurements, strict=True
     ):
         np.testing.assert_array_equal(one.counts, other.counts)
+    assert len(whole.transcript.rare) == 3
+    for one, other in zip(whole.transcript.rare, resumed.transcript.rare, strict=True):
+        np.testing.assert_array_equal(one.counts, other.counts)
+        assert one.most == other.most
     np.testing.assert_array_equal(whole.model.tables, resumed.model.tables)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("kind", [BiasedTable, Dependent])
+def test_rare_cells_cost_what_is_planned(neighbours: Neighbours, kind) -> None:
+    rows = 10_000
+    table = biased(rows, 100, kind=kind)
+    made = job(neighbours=str(neighbours), rows=rows, errors=False).fit(table, schema=table.schema)
+    arities = [one.cells.arity for one in made.transcript.rare]
+    assert arities == [1, 2, 2 if kind is Dependent else 1], "the pairs say what is measured again"
+    plan = made.parameters.tables
+    stated = made.transcript.events(rows, plan.budget.unit)
+    assert stated.mu_squared == pytest.approx(plan.events.mu_squared, rel=1e-6)
+    assert plan.budget.cost(stated) <= plan.budget.epsilon
+    assert made.privacy.epsilon <= 1.0
+
+
+def test_a_journal_with_other_rare_cells_is_refused(tmp_path: Path) -> None:
+    """What a journal holds is published and paid for as it stands."""
+    from dualquery.game.rare_steps import is_rare_step
+
+    table = biased()
+    made = job(queries=300, errors=False).fit(table, schema=table.schema)
+    player = player_of(made.workload, made.parameters.tables)
+    known = player.start()
+    refused = 0
+    for number, one in enumerate(made.transcript):
+        step, found = player.plan.steps[number], one.measurement
+        if isinstance(found, Rare):
+            assert is_rare_step(step, found, player, known)
+            cells = found.cells
+            others = [
+                replace(found, scale=0.9 * found.scale),
+                replace(found, most=2 * found.most),
+                replace(found, cells=replace(cells, weights=2 * cells.weights)),
+                replace(found, cells=replace(cells, codes=1 - cells.codes)),
+                replace(found, cells=replace(cells, attributes=cells.attributes[::-1])),
+                replace(
+                    found, charges=Charges(np.array([0, 9]), np.array([1]), 1.0)
+                    if found.charges is None else None,
+                ),
+            ]  # fmt: skip
+            for other in others:
+                assert not is_rare_step(step, other, player, known)
+                refused += 1
+        known = player.replay(known, number, Released(one.draws, found), one.move)
+    assert refused == 18
+
+
+@pytest.mark.parametrize("forge", ["codes", "edges", "size", "kind"])
+def test_a_release_with_forged_rare_cells_is_refused(forge: str, tmp_path: Path) -> None:
+    from dualquery.base.errors import ReleaseError
+    from dualquery.release.verifying import check_measurements, check_plan
+
+    table = biased()
+    made = job(queries=300, errors=False).fit(table, schema=table.schema)
+    rounds = list(made.transcript)
+    place = next(i for i, one in enumerate(rounds) if isinstance(one.measurement, Rare))
+    found = rounds[place].measurement
+    schema = table.schema
+    if forge == "codes":
+        found = replace(found, cells=replace(found.cells, codes=np.append(found.cells.codes, 0)))
+    elif forge == "edges":
+        edges = found.charges.edges.copy()
+        edges[0] = 1
+        found = replace(found, charges=replace(found.charges, edges=edges))
+    elif forge == "kind":
+        rounds[place] = replace(rounds[place], measurement=made.transcript.measurements[0])
+        with pytest.raises(ReleaseError):
+            check_plan(made.parameters, Transcript(tuple(rounds)), schema)
+        return
+    else:
+        schema = Schema((Attribute.categorical("x0", list("abc")), *schema.attributes[1:]))
+    rounds[place] = replace(rounds[place], measurement=found)
+    with pytest.raises(ReleaseError):
+        check_measurements(Transcript(tuple(rounds[place:])), schema)
 
 
 def test_the_player_follows_the_plan(tmp_path: Path) -> None:

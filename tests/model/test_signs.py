@@ -7,7 +7,7 @@ import pytest
 
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
-from dualquery.model import signs as module
+from dualquery.model import moments as module
 from dualquery.model.dependence import Dependence
 from dualquery.model.measured import Measured
 from dualquery.model.product import fitted_product, margins

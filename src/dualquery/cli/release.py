@@ -127,7 +127,9 @@ def _course(made: Release) -> str:
         fine = fine_columns(made.schema, made.transcript)
         noun = "column" if fine == 1 else "columns"
         finer = f" ({fine:,} {noun} measured in sub-bins)" if fine else ""
-        return f"{tables:,} measured tables{finer}, {drawn:,} draws"
+        cells = sum(len(one.cells) for one in made.transcript.rare)
+        rare = f", {cells:,} rare cells" if cells else ""
+        return f"{tables:,} measured tables{finer}{rare}, {drawn:,} draws"
     parameters = made.parameters
     return f"{parameters.rounds} rounds of {parameters.samples} draws, eta {parameters.eta:g}"
 

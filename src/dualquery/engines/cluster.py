@@ -35,6 +35,7 @@ from dualquery.engines.parts import (
     count_part,
     files_of,
     package_version,
+    rare_part,
     row_groups,
 )
 from dualquery.engines.scheduler import (
@@ -60,11 +61,13 @@ from dualquery.privacy.shards import route
 from dualquery.privacy.sources import RandomSource
 from dualquery.rows.arrow import ParquetTable
 from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.rare import RareAsked
 from dualquery.rows.table import Table
 from dualquery.version import __version__
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.marginals import Marginals
+from dualquery.workloads.rare import RareCells
 from dualquery.workloads.workload import Workload
 
 ATTEMPTS = 6
@@ -173,26 +176,39 @@ class DaskEngine:
             # those of one person may lie in several parts.
             return self._here.count(table, workload, out_of_domain, keep)
         with needed(self._client):
-            counted = self._count_parts(table, workload, out_of_domain)
+            bits = len(workload.literals)
+            counted = self._over_parts(table, count_part, workload, bits, out_of_domain)
         # A folder without row groups has no parts to count.
         return counted or LocalEngine().count(table, workload, out_of_domain)
 
-    def _count_parts(
-        self, table: ParquetTable, workload: Workload, out_of_domain: OutOfDomain
+    def _over_parts(
+        self,
+        table: ParquetTable,
+        task: Callable[..., Private[Counted]],
+        asked: object,
+        bits: int,
+        out_of_domain: OutOfDomain,
     ) -> Counted | None:
+        """What a task counts in all parts together; None if there are none.
+
+        Args:
+            table: the private rows.
+            task: counts one part.
+            asked: what it counts.
+            bits: how many a packed row has.
+            out_of_domain: what happens to cells outside their domain.
+        """
         workers = len(self._client.nthreads())
-        parts = arranged(self._row_groups(table, workers), 2 * workers, len(workload.literals))
+        parts = arranged(self._row_groups(table, workers), 2 * workers, bits)
         if not parts:
             return None
 
         def attempt() -> Private[Counted]:
             # Not part of the tasks: a workload of millions of queries is sent once per worker.
-            sent = self._client.scatter(workload, broadcast=True, hash=False)
+            sent = self._client.scatter(asked, broadcast=True, hash=False)
             return self._added(
                 [
-                    self._client.submit(
-                        count_part, part, sent, out_of_domain, __version__, pure=False
-                    )
+                    self._client.submit(task, part, sent, out_of_domain, __version__, pure=False)
                     for part in parts
                 ]
             )
@@ -241,6 +257,43 @@ class DaskEngine:
         return (
             self._here.tabulate(table, schema, marginals, out_of_domain) if cells is None else cells
         )
+
+    def rare_histogram(
+        self,
+        table: Table,
+        schema: Schema,
+        cells: RareCells,
+        edges: npt.NDArray[np.int64],
+        out_of_domain: OutOfDomain,
+    ) -> npt.NDArray[np.int64]:
+        found = self._rare(table, schema, RareAsked(cells, edges=edges), out_of_domain)
+        if found is None:
+            return self._here.rare_histogram(table, schema, cells, edges, out_of_domain)
+        return found
+
+    def rare_counts(
+        self,
+        table: Table,
+        schema: Schema,
+        cells: RareCells,
+        most: int,
+        out_of_domain: OutOfDomain,
+    ) -> npt.NDArray[np.int64]:
+        found = self._rare(table, schema, RareAsked(cells, most=most), out_of_domain)
+        if found is None:
+            return self._here.rare_counts(table, schema, cells, most, out_of_domain)
+        return found
+
+    def _rare(
+        self, table: Table, schema: Schema, asked: RareAsked, out_of_domain: OutOfDomain
+    ) -> npt.NDArray[np.int64] | None:
+        """What is asked about rare cells, counted where the rows are; None if they are here."""
+        if not isinstance(table, ParquetTable):
+            return None
+        with needed(self._client):
+            bits = len(asked.cells.used)
+            found = self._over_parts(table, rare_part, (schema, asked), bits, out_of_domain)
+        return None if found is None else found.counts
 
     def _tabulate_parts(
         self, table: ParquetTable, schema: Schema, marginals: Marginals, out_of_domain: OutOfDomain

@@ -24,6 +24,7 @@ from dualquery.rows.table import Table
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.marginals import Marginals
+from dualquery.workloads.rare import RareCells
 from dualquery.workloads.workload import Workload
 
 NAMES = ("local", "dask")
@@ -61,6 +62,44 @@ class Engine(Protocol):
             table: the private rows.
             schema: their declared domain.
             marginals: which cells.
+            out_of_domain: what happens to cells outside their domain.
+        """
+        ...
+
+    def rare_histogram(
+        self,
+        table: Table,
+        schema: Schema,
+        cells: RareCells,
+        edges: npt.NDArray[np.int64],
+        out_of_domain: OutOfDomain,
+    ) -> npt.NDArray[np.int64]:
+        """How many rows are charged how much for being in some rare cells.
+
+        Args:
+            table: the private rows.
+            schema: their declared domain.
+            cells: which.
+            edges: of the bins of charges.
+            out_of_domain: what happens to cells outside their domain.
+        """
+        ...
+
+    def rare_counts(
+        self,
+        table: Table,
+        schema: Schema,
+        cells: RareCells,
+        most: int,
+        out_of_domain: OutOfDomain,
+    ) -> npt.NDArray[np.int64]:
+        """The rows in each rare cell; none counts in more than it can pay for with `most`.
+
+        Args:
+            table: the private rows.
+            schema: their declared domain.
+            cells: which.
+            most: the most that a row may be charged.
             out_of_domain: what happens to cells outside their domain.
         """
         ...

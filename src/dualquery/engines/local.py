@@ -21,12 +21,14 @@ from dualquery.rows.counting import count_layers, count_packed, pack_layers
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.packed import PackedRows
+from dualquery.rows.rare import RareRows
 from dualquery.rows.table import Table
 from dualquery.rows.tabulation import tabulate
 from dualquery.rows.weighed import Weighed
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.marginals import Marginals
+from dualquery.workloads.rare import RareCells
 from dualquery.workloads.workload import Workload
 
 State = TypeVar("State")
@@ -41,6 +43,7 @@ class LocalEngine:
         # So are the packed columns of 0/1 attributes, from which tables are counted as well.
         # Rows that weigh the same are one layer, with the parts that each of them counts.
         self._packed: tuple[Table, tuple[tuple[int, PackedOnes], ...]] | None = None
+        self._rare: tuple[Table, RareRows] | None = None
 
     def count(
         self,
@@ -49,7 +52,7 @@ class LocalEngine:
         out_of_domain: OutOfDomain,
         keep: Schema | None = None,
     ) -> Counted:
-        self._packed = None
+        self._packed = self._rare = None
         if isinstance(table, Weighed):
             layers = pack_layers(table, workload, out_of_domain)
             # Layers of binary digits share rows, and would take more memory than codes.
@@ -96,6 +99,39 @@ class LocalEngine:
                 rows = EncodedRows.read(table, schema, attributes, out_of_domain)
             self._encoded = kept = (table, schema, rows)
         return tabulate(kept[2], marginals)
+
+    def rare_histogram(
+        self,
+        table: Table,
+        schema: Schema,
+        cells: RareCells,
+        edges: npt.NDArray[np.int64],
+        out_of_domain: OutOfDomain,
+    ) -> npt.NDArray[np.int64]:
+        return self._rare_rows(table, schema, cells, out_of_domain).histogram(edges)
+
+    def rare_counts(
+        self,
+        table: Table,
+        schema: Schema,
+        cells: RareCells,
+        most: int,
+        out_of_domain: OutOfDomain,
+    ) -> npt.NDArray[np.int64]:
+        return self._rare_rows(table, schema, cells, out_of_domain).counts(most)
+
+    def _rare_rows(
+        self, table: Table, schema: Schema, cells: RareCells, out_of_domain: OutOfDomain
+    ) -> RareRows:
+        """What rows are charged is counted once for the histogram and the counts after it."""
+        kept = self._rare
+        if kept is None or kept[0] is not table or kept[1].cells is not cells:
+            ones = self._packed
+            packed = ones[1][0][1].packed if ones is not None and ones[0] is table else None
+            if packed is None or not RareRows.hold(packed, cells):
+                packed = PackedRows.pack(table, schema, cells.literals(), out_of_domain)
+            self._rare = kept = (table, RareRows(packed, cells))
+        return kept[1]
 
     def query_player(self, actions: Actions, answers: Counted, reference: int) -> QueryPlayer:
         return QueryPlayer(answers, reference, log_prior=actions.log_prior)

@@ -11,10 +11,19 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
-from dualquery.base.errors import DualQueryError, EngineError, TableError, first_line
+from dualquery.base.errors import (
+    DualQueryError,
+    EngineError,
+    NoRowsError,
+    TableError,
+    first_line,
+)
+from dualquery.domain.schema import Schema
 from dualquery.rows.arrow import ArrowTable, ParquetTable, parquet_batches
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
+from dualquery.rows.packed import PackedRows
+from dualquery.rows.rare import RareAsked, RareRows
 from dualquery.rows.table import reading
 from dualquery.version import __version__
 from dualquery.workloads.counts import Counted
@@ -157,6 +166,34 @@ def count_part(
         if version != __version__:
             raise another_version(__version__, version)
         return Private(count_rows(PartTable(pieces), workload, out_of_domain))
+    except Exception as error:
+        return enveloped(error)
+
+
+def rare_part(
+    pieces: list[Piece],
+    asked: tuple[Schema, RareAsked],
+    out_of_domain: OutOfDomain,
+    version: str = __version__,
+) -> Private[Counted]:
+    """Count what is asked about rare cells in one part.
+
+    Args:
+        pieces: the row groups of the part.
+        asked: the schema of the rows, and what is counted.
+        out_of_domain: what to do with a cell outside its declared domain.
+        version: the client's version; a worker of another version refuses.
+    """
+    try:
+        if version != __version__:
+            raise another_version(__version__, version)
+        schema, rare = asked
+        try:
+            literals = rare.cells.literals()
+            packed = PackedRows.pack(PartTable(pieces), schema, literals, out_of_domain)
+        except NoRowsError:
+            return Private(Counted(rare.nothing(), 0))
+        return Private(Counted(rare.of(RareRows(packed, rare.cells)), packed.rows))
     except Exception as error:
         return enveloped(error)
 

@@ -56,6 +56,7 @@ from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.probes import with_probes
+from dualquery.workloads.rare import RareCells
 from dualquery.workloads.workload import Workload
 
 Progress = Callable[[str, int, int], None]
@@ -270,6 +271,7 @@ def play(
                 climb=engine.climb,
             ),
             source,
+            rare=_RareCounter(job, engine, treatment, ready.counted.rows),
             expected=partial(_expected, job.start, plan.tables.wide),
             answers=engine.tables_answers,
             journal=run.journal,
@@ -357,6 +359,28 @@ def finish(
     if job.player is Player.MODEL:
         return refitted(made, steps=0, errors=False)
     return made
+
+
+@dataclass(frozen=True)
+class _RareCounter:
+    """Counts the rare cells of a job's rows."""
+
+    job: Prepared
+    engine: Engine
+    treatment: OutOfDomain
+    rows: int
+
+    def histogram(self, cells: RareCells, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if not self.rows:  # nobody is there, which nobody may see
+            return np.zeros(len(edges) - 1, dtype=np.int64)
+        job = self.job
+        return self.engine.rare_histogram(job.source, job.schema, cells, edges, self.treatment)
+
+    def counts(self, cells: RareCells, most: int) -> npt.NDArray[np.int64]:
+        if not self.rows:
+            return np.zeros(len(cells), dtype=np.int64)
+        job = self.job
+        return self.engine.rare_counts(job.source, job.schema, cells, most, self.treatment)
 
 
 def _expected(start: Start | None, wide: bool, marginals: Marginals) -> Floats | None:

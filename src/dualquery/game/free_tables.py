@@ -21,6 +21,7 @@ from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Events, MeasurementEvent
 from dualquery.privacy.measuring import Measurement, batch_event, measure
 from dualquery.privacy.purse import Purse
+from dualquery.privacy.rare import Measured
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.marginals import Groups, Marginals
 from dualquery.workloads.workload import Workload
@@ -105,10 +106,10 @@ class Measuring:
         noise, scale = Purse(self.budget).noise, self.plan.scale(self.budget)
         return measure(self.tabulate(self.marginals), self.marginals, noise, scale, source)
 
-    def checked(self, found: Measurement | None) -> Measurement:
+    def checked(self, found: Measured | None) -> Measurement:
         """What a journal holds, if it is what this run releases: it is paid for as it stands."""
         if (
-            found is None
+            not isinstance(found, Measurement)
             or not np.array_equal(found.marginals.attributes, self.marginals.attributes)
             or found.noise is not Purse(self.budget).noise
             or found.scale != self.plan.scale(self.budget)

@@ -40,7 +40,7 @@ from dualquery.base.interrupts import held
 from dualquery.base.stored import Arrays, Document, Json
 from dualquery.game.moves import Move, read_move
 from dualquery.game.transcript import Released
-from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.rare import Measured, read_measured
 from dualquery.privacy.sampler import Draws
 
 _FORMAT = 2
@@ -130,7 +130,7 @@ class Journal:
         self._handle = handle
         self._chain = hashlib.blake2b(_HEAD + identity.encode(), digest_size=_DIGEST).digest()
         self._draws: list[Draws] = []
-        self._measurements: dict[int, Measurement] = {}
+        self._measurements: dict[int, Measured] = {}
         self._moves: list[Move] = []
         self._digests: list[str] = []
 
@@ -303,7 +303,7 @@ class Journal:
                 end += _FIELDS.size + _DIGEST + len(body)
                 if kind == _DRAWS:
                     if "attributes" in arrays:
-                        self._measurements[number] = Measurement.from_arrays(arrays)
+                        self._measurements[number] = read_measured(arrays)
                     self._draws.append(Draws(arrays["queries"], arrays["negated"]))
                     self._digests.append(chain.hex())
                 else:

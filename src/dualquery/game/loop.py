@@ -13,6 +13,7 @@ from dualquery.game.data_player import DataPlayer
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.transcript import Released, Round, Transcript
 from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.rare import Measured
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
 
@@ -54,7 +55,7 @@ class Measuring(Generic[State]):
     """
 
     take: Callable[[RandomSource], Measurement]
-    checked: Callable[[Measurement | None], Measurement]
+    checked: Callable[[Measured | None], Measurement]
     knowing: Callable[[Measurement], DataPlayer[State]]
 
 
@@ -149,7 +150,7 @@ def play(
             journal,
             None if number else measuring,
         )
-        if played.measurement is not None and measuring is not None:
+        if isinstance(played.measurement, Measurement) and measuring is not None:
             data_player = measuring.knowing(played.measurement)
         rounds.append(played)
         observer(number + 1, len(temperatures))

@@ -17,8 +17,8 @@ from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
 from dualquery.game.free_tables import AfterTables, FreeTables, with_tables
 from dualquery.game.tables_steps import Kind, TablesPlan
+from dualquery.model.moments import DENSE
 from dualquery.model.schedule import extent
-from dualquery.model.signs import DENSE
 from dualquery.privacy.calibration import (
     MOST_ROUNDS,
     SCALE_STEP,
@@ -353,7 +353,8 @@ def _wide_costs(tables: TablesPlan, codes: int) -> Estimate:
     A product of independent attributes, which the tables may call for instead, takes a few seconds.
     """
     used = sum(step.tables for step in tables.steps if step.kind is Kind.ONE_WAY)
-    pairs = sum(step.tables for step in tables.steps if step.kind is Kind.PAIRS)
+    listed = (Kind.PAIRS, Kind.RARE_PAIRS)
+    pairs = sum(step.tables for step in tables.steps if step.kind in listed)
     cells = pairs * max(1.0, codes / max(1, used)) ** 2 if used else 0.0
     steps = (tables.first_steps + tables.last_steps) * tables.members
     steps += tables.rounds * tables.round_steps * tables.round_members

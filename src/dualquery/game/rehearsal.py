@@ -34,6 +34,7 @@ from dualquery.model.schedule import Schedule
 from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
 from dualquery.oracles.registry import oracle
 from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.rare import Rare
 from dualquery.privacy.sources import SeededSource
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.counts import Counted
@@ -164,7 +165,7 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     if wide:
         steps = player.plan.first_steps + player.plan.last_steps
     model = player.model(known)
-    spread = share_noise(player.workload.schema, known.measurements, player.total(known))
+    spread = _spread(player, known)
     people = player.total(known) / player.plan.budget.unit.chance
     scattered = not wide and _is_chance(player, known, judged)
     beyond = 0.0 if wide or scattered else _chance_of_three(model, judged, len(asked), people)
@@ -176,7 +177,10 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
             seed=seed + 1000 * (number + 1),
         )
         rows = _Rows.drawn(truth, people if scattered else np.inf, generator)
-        again = Known(_measured_again(rows, player, known, generator))
+        again = Known(
+            _measured_again(rows, player, known, generator),
+            rare=_rare_again(truth, player, known, generator),
+        )
         again = second.fitted_anew(again, steps)
         rehearsals.append(Rehearsed(truth, second.fits(again)))
         found = np.stack([one.answers_to(compiled) for one in rehearsals[-1].fits])
@@ -252,6 +256,29 @@ def _measured_again(
             again = replace(again, expected=like_the_start(one, records, total, chance))
         measurements.extend(informed(again, total, chance))
     return tuple(measurements)
+
+
+def _rare_again(
+    truth: Mixture, player: TablesPlayer, known: Known, generator: np.random.Generator
+) -> tuple[Rare, ...]:
+    """The same rare cells, measured on a public truth with noise of the same size."""
+    found = []
+    for one in known.rare:
+        counts = player.total(known) * truth.answers(one.cells.queries(player.workload.schema))
+        noise = np.sqrt(one.variances) * generator.standard_normal(len(counts))
+        found.append(replace(one, counts=np.rint(counts + noise).astype(np.int64)))
+    return tuple(found)
+
+
+def _spread(player: TablesPlayer, known: Known) -> npt.NDArray[np.float64]:
+    """The standard deviation of each code's share."""
+    schema = player.workload.schema
+    if not known.rare or not isinstance(player, WidePlayer):
+        return share_noise(schema, known.measurements, player.total(known))
+    found = np.zeros(int(schema.code_start[-1]))
+    both = schema.code_start[player.used][:, None] + np.arange(2)
+    found[both] = np.sqrt(player.alone(known).variance)[:, None]
+    return found
 
 
 def _with_narrow(asked: Workload, seed: int) -> Workload:

@@ -11,10 +11,12 @@ import numpy.typing as npt
 from dualquery.base.errors import ReleaseError
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import Drawer, Observer
+from dualquery.game.rare_steps import RareCounter, is_rare_step, measure_rare_step
 from dualquery.game.tables_player import Known, TablesPlayer
-from dualquery.game.tables_steps import Kind, Step, TablesPlan
+from dualquery.game.tables_steps import RARE_KINDS, Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Round, Transcript
 from dualquery.privacy.measuring import measure
+from dualquery.privacy.rare import Rare
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.marginals import Marginals
@@ -36,6 +38,7 @@ def play_tables(
     player: TablesPlayer,
     source: RandomSource,
     *,
+    rare: RareCounter | None = None,
     expected: Expectation = lambda marginals: None,
     answers: Answering = TablesPlayer.answers,
     journal: Journal | NoJournal | None = None,
@@ -51,6 +54,7 @@ def play_tables(
         tabulate: counts cells over the private rows.
         player: fits the model and says which tables come next.
         source: where draws and noise come from.
+        rare: counts rare cells over the private rows; needed if the plan measures any.
         expected: what a public start says of tables before they are measured.
         answers: the player's answers, in the form that the drawer reads.
         journal: what keeps the run if it is interrupted.
@@ -68,6 +72,9 @@ def play_tables(
             if step.kind is Kind.DRAWS:
                 drawn = _draws(drawer, player, known, temperature, step.draws, made, answers)
                 released = Released(drawn)
+            elif step.kind in RARE_KINDS:
+                assert rare is not None  # a plan of rare cells is played by those who count them
+                released = Released.measured(measure_rare_step(rare, player, known, step, made))
             else:
                 marginals = player.marginals(known, step)
                 scale = plan.purse.scale(step.share, len(marginals))
@@ -103,6 +110,8 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         return one is None and len(queries) == step.draws and inside
     if one is None or len(released.draws):
         return False
+    if step.kind in RARE_KINDS or isinstance(one, Rare):
+        return isinstance(one, Rare) and is_rare_step(step, one, player, known)
     tables = one.marginals.attributes
     if step.kind is Kind.AGAIN:
         fits = player.may_be_second(one.marginals)

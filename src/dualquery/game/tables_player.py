@@ -38,6 +38,7 @@ from dualquery.model.stack import Stack
 from dualquery.model.strengths import strengths
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.rare import Rare
 from dualquery.workloads.marginals import Groups, Marginals
 from dualquery.workloads.workload import Workload
 
@@ -73,6 +74,7 @@ class Known:
         heard: the measurements as they were released, in bins.
         fine: the one-way tables in sub-bins, as they were released.
         again: what was measured in sub-bins since.
+        rare: the rare cells that were measured.
     """
 
     measurements: tuple[Measurement, ...] = ()
@@ -82,6 +84,7 @@ class Known:
     heard: tuple[Measurement, ...] = ()
     fine: Measurement | None = None
     again: tuple[Measurement, ...] = ()
+    rare: tuple[Rare, ...] = ()
 
 
 class TablesPlayer:
@@ -285,6 +288,8 @@ class TablesPlayer:
         return tuple(ascent.mixture(one) for one in self._members(known))
 
     def _with(self, known: Known, released: Released) -> Known:
+        if isinstance(released.measurement, Rare):
+            return replace(known, rare=(*known.rare, released.measurement), named=())
         if released.measurement is not None:
             measured = released.measurement
             # A model is about bins; sub-bins are for the values inside them.

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from dualquery.base.stored import Document, Json
 from dualquery.privacy.calibration import Budget
-from dualquery.privacy.events import Events
+from dualquery.privacy.events import Events, MeasurementEvent
 from dualquery.privacy.measuring import batch_event
 from dualquery.privacy.purse import Purse
 
@@ -26,6 +26,16 @@ class Kind(StrEnum):
     TRIPLES = "triple tables"
     DRAWS = "draws"
     NAMED = "named tables"
+    RARE = "rare codes"
+    RARE_PAIRS = "pairs of rare codes"
+    RARE_AGAIN = "rare codes again, or their pairs"
+
+
+RARE_KINDS = (Kind.RARE, Kind.RARE_PAIRS, Kind.RARE_AGAIN)
+"""Steps that measure rare cells instead of tables."""
+
+CHARGED = 0.02
+"""The share of the budget that says how much records are charged; at most a quarter of a step."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,16 @@ class Step:
     level: int = 0
     """Of pairs and triples: how much more, or less, the workload asks about these tables than
     about most; see `levels_of`."""
+
+    @property
+    def charged(self) -> float:
+        """Of a step that measures rare cells: the share for what records are charged."""
+        return 0.0 if self.kind is Kind.RARE_AGAIN else min(CHARGED, 0.25 * self.share)
+
+    @property
+    def counted(self) -> float:
+        """Of a step that measures rare cells: the share for the cells themselves."""
+        return self.share - self.charged
 
 
 @dataclass(frozen=True)
@@ -126,12 +146,20 @@ class TablesPlan:
             if step.kind is Kind.DRAWS:
                 temperature = self.purse.temperature(step.share, step.draws)
                 more = self.budget.events([temperature], [step.draws])
+            elif step.kind in RARE_KINDS:
+                # What is paid is a share, so it does not depend on the bound that is found.
+                shares = [share for share in (step.charged, step.counted) if share]
+                more = Events.of_measurements(*(self._one(share) for share in shares))
             else:
                 scale = self.purse.scale(step.share, step.tables)
                 event = batch_event(self.purse.noise, scale, step.tables, self.budget.unit)
                 more = Events.of_measurements(event)
             planned = planned.then(more)
         return planned
+
+    def _one(self, share: float) -> MeasurementEvent:
+        """What one table costs if it is measured for this share."""
+        return batch_event(self.purse.noise, self.purse.scale(share, 1), 1, self.budget.unit)
 
 
 _SETTINGS = (

@@ -13,20 +13,21 @@ from dualquery.game.moves import ModelMove, Move, RecordMove, Singles, read_move
 from dualquery.privacy.events import Events
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rare import Measured, Rare, read_measured
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.unit import Unit
 
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What one round released: draws, or measured tables."""
+    """What one round released: draws, or measured tables or rare cells."""
 
     draws: Draws
-    measurement: Measurement | None = None
+    measurement: Measured | None = None
 
     @classmethod
-    def measured(cls, measurement: Measurement) -> Released:
-        """Tables alone."""
+    def measured(cls, measurement: Measured) -> Released:
+        """What was measured alone."""
         return cls(Draws(np.zeros(0, np.int64), np.zeros(0, np.bool_)), measurement)
 
 
@@ -41,7 +42,7 @@ class Round:
     temperature: float
     draws: Draws
     move: Move
-    measurement: Measurement | None = None
+    measurement: Measured | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,14 @@ class Transcript:
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """The measured tables, in order."""
-        return tuple(one.measurement for one in self.rounds if one.measurement is not None)
+        every = (one.measurement for one in self.rounds)
+        return tuple(one for one in every if isinstance(one, Measurement))
+
+    @property
+    def rare(self) -> tuple[Rare, ...]:
+        """The measured rare cells, in order."""
+        every = (one.measurement for one in self.rounds)
+        return tuple(one for one in every if isinstance(one, Rare))
 
     def events(self, rows: int, neighbours: Neighbours | Unit) -> Events:
         """What was released, as accountants read it, in order.
@@ -82,7 +90,7 @@ class Transcript:
                 drawn = Events.of([one.temperature], [len(one.draws)], rows, neighbours)
                 found = found.then(drawn)
             if one.measurement is not None:
-                found = found.then(Events.of_measurements(one.measurement.event(neighbours)))
+                found = found.then(Events.of_measurements(*one.measurement.events(neighbours)))
         return found
 
     @property
@@ -135,7 +143,7 @@ class Transcript:
                     float(arrays["temperatures"][index]),
                     Draws(arrays["queries"][part], arrays["negated"][part]),
                     read_move({name: a[index] for name, a in moves.items()} | played, notes[index]),
-                    Measurement.from_arrays(measured) if measured else None,
+                    read_measured(measured) if measured else None,
                 )
             )
         return cls(tuple(rounds))

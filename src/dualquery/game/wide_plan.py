@@ -42,14 +42,26 @@ FARTHEST = 4.5
 WORTH_SEEING = 0.01
 """Errors of this size may come from dependence that no pair shows."""
 
+SMALL = 0.02
+"""The largest standard deviation of a share of which rare cells are measured."""
+
+FIRST_LOOK, RARE, RARE_PAIRS = 0.1, 0.35, 0.2
+"""Of the budget for rare cells: for one-way tables, for rare codes, for pairs of them. The rest is
+for codes again or for pairs again."""
+
 ROUNDS = 3
 """Of draws."""
 
 MEMBERS = 4
 """Mixtures that are averaged, if anything depends on anything."""
 
-COMPONENTS, MOST_ENTRIES = 16, 2_000_000
-"""Of each mixture: its components, and the entries of its tables at most."""
+COMPONENTS, LEAST_COMPONENTS, MOST_ENTRIES = 16, 4, 2_000_000
+"""Of each mixture: its components, the fewest of them, and the entries of its tables at most, if
+that leaves so many components."""
+
+HUGE = 1_000_000
+"""Entries of a mixture from which half as many mixtures are fitted, with half of the steps: a step
+takes a twentieth of a second and more."""
 
 FINER = 100_000.0
 """Resolution from which mixtures have twice as many components."""
@@ -69,18 +81,19 @@ def make_wide_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
         return None
     resolution = budget.rows * math.sqrt(2.0) / purse.deviation(1.0, 1)
     components = COMPONENTS if resolution < FINER else 2 * COMPONENTS
-    while components > 8 and components * shape.codes > MOST_ENTRIES:
+    while components > LEAST_COMPONENTS and components * shape.codes > MOST_ENTRIES:
         components //= 2
+    huge = components * shape.codes > HUGE
     return TablesPlan(
         budget,
         _steps(purse, shape, resolution),
         resolution,
         components=components,
-        members=MEMBERS,
+        members=MEMBERS // 2 if huge else MEMBERS,
         round_members=ROUND_MEMBERS,
-        first_steps=300,
-        round_steps=100,
-        last_steps=200,
+        first_steps=150 if huge else 300,
+        round_steps=50 if huge else 100,
+        last_steps=100 if huge else 200,
         wide=True,
     )
 
@@ -104,6 +117,8 @@ def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...]:
     noise = _share_noise(purse, left, shape)
     if _seen(purse, rounds[0].share, draws) > max(WORTH_SEEING, FARTHEST * noise):
         rounds, left = [], 1.0
+    if _by_rare_cells(purse, shape):
+        return *_rare_steps(left, shape.attributes, pairs), *rounds
     # Of attributes with m codes, pairs tell 2/m of what one-way tables tell for the same price.
     one_way = 0.05 if codes <= 2.0 else 0.5
     return (
@@ -115,6 +130,28 @@ def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...]:
             shape.pair_levels if pairs == shape.pairs else (),
         ),
         *rounds,
+    )
+
+
+def _by_rare_cells(purse: Purse, shape: Shape) -> bool:
+    """Whether rare cells are measured: of 0/1 attributes, where every record counts once.
+
+    In a small table a few rare pairs show too little. There, all pairs are measured with most of
+    the budget, so that intervals can allow for dependence that is too weak to be modelled.
+    """
+    unit = purse.budget.unit
+    plain = unit.persons is None and unit.weight is None
+    binary = shape.codes == 2 * shape.attributes
+    return plain and binary and _share_noise(purse, 1.0, shape) <= SMALL
+
+
+def _rare_steps(left: float, attributes: int, pairs: int) -> tuple[Step, ...]:
+    """Rare cells: one-way tables say which codes are rare, pairs what the rest is spent on."""
+    return (
+        Step(Kind.ONE_WAY, FIRST_LOOK * left, attributes),
+        Step(Kind.RARE, RARE * left, attributes),
+        Step(Kind.RARE_PAIRS, RARE_PAIRS * left, pairs),
+        Step(Kind.RARE_AGAIN, (1.0 - FIRST_LOOK - RARE - RARE_PAIRS) * left, pairs),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,17 +11,25 @@ import numpy.typing as npt
 
 from dualquery.game.tables_player import DECAY_SQUARE, Known, TablesPlayer
 from dualquery.game.tables_shape import weighed_sets
-from dualquery.game.tables_steps import Kind, TablesPlan
+from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.model.dependence import CLEAR, Dependence
 from dualquery.model.ensemble import Climb, climbed
 from dualquery.model.grouping import LEAST
 from dualquery.model.measured import Measured
-from dualquery.model.product import fitted_product, margins
+from dualquery.model.product import Product, fitted_product, margins
+from dualquery.model.rare import (
+    Departures,
+    RareTerm,
+    charges_of_independent,
+    departures_of_pairs,
+)
 from dualquery.model.signs import Signs, are_binary
-from dualquery.model.strengths import strengths
+from dualquery.model.strengths import strengths, strengths_of_pairs
 from dualquery.model.terms import Term
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.rare import Rare
+from dualquery.workloads.rare import RareCells
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -31,6 +40,9 @@ START_NOISE = 0.3
 EASY = 20.0
 """The strongest shrinkage where all pairs together show dependence. What single pairs show says
 nothing then: a factor that all attributes share is seen in none of them."""
+
+LIGHTEST, HEAVIEST = 4, 64
+"""The weights of rare codes: of a code that half of the records have, and at most."""
 
 PART_SEED = 17
 """Decides which pairs are measured where there are too many; it is public."""
@@ -63,11 +75,15 @@ class WidePlayer(TablesPlayer):
     """Takes attributes as independent unless the pairs say clearly that they are not.
 
     Of many attributes, a mixture that is fitted to noise is worse than no dependence at all. The
-    decision is a function of the first one-way tables and pairs, so it never changes in a run.
+    decision is a function of the first pairs and of what was measured before them, so it never
+    changes in a run.
+
+    Where all attributes have two codes, rare cells are measured. What remains once the pairs have
+    spoken goes to single codes if attributes are independent, and to pairs if they are not.
     """
 
-    # What the last pairs said: a memory of what could be computed again.
-    _said: tuple[Measurement, Dependence] | None = None
+    # What the first pairs said: a memory of what could be computed again.
+    _said: tuple[Measurement | Rare, Dependence] | None = None
 
     def components(self, known: Known) -> int:
         return self.plan.components if self.dependence(known).found else 1
@@ -77,6 +93,8 @@ class WidePlayer(TablesPlayer):
 
     def dependence(self, known: Known) -> Dependence:
         """What the pairs say about it; nothing before they are measured."""
+        if any(step.kind is Kind.RARE_PAIRS for step in self.plan.steps):
+            return self._rare_dependence(known)
         steps = sum(step.kind in (Kind.ONE_WAY, Kind.PAIRS) for step in self.plan.steps)
         if steps < 2 or len(known.measurements) < steps:
             return Dependence(0.0, 0.0)
@@ -88,6 +106,73 @@ class WidePlayer(TablesPlayer):
             self._said = (first[-1], said)
         return self._said[1]
 
+    def _rare_dependence(self, known: Known) -> Dependence:
+        """What the rare cells of pairs say."""
+        place = next((i for i, one in enumerate(known.rare) if one.cells.arity == 2), None)
+        if place is None:
+            return Dependence(0.0, 0.0)
+        first = known.rare[: place + 1]
+        if self._said is None or self._said[0] is not first[-1]:
+            # Tables that draws named later must not change what was said.
+            one_way = replace(known, measurements=known.measurements[:1], rare=first)
+            found = self._departures(one_way)
+            overall = max(found.overall, found.shared)
+            said = Dependence(overall, float(found.away.max()), found.square)
+            self._said = (first[-1], said)
+        return self._said[1]
+
+    def _departures(self, known: Known) -> Departures:
+        """How far the rare cells of pairs are from independence."""
+        total = self.total(known)
+        share, variance = self._rare_shares(known)
+        return departures_of_pairs(
+            self._stack(known), known.rare, share, variance, total, self.plan.budget.unit.chance
+        )
+
+    def _rare_shares(self, known: Known) -> tuple[Floats, Floats]:
+        """The share of every attribute's rare code, and the variance of its noise."""
+        alone = self.alone(known)
+        ones = known.rare[0].cells.codes[self.used] == 1
+        return np.where(ones, alone.share, 1.0 - alone.share), alone.variance
+
+    def alone(self, known: Known) -> Product:
+        """What was measured about each 0/1 attribute alone."""
+        return margins(self._stack(known), known.measurements, self.total(known), known.rare)
+
+    def rare_cells(self, known: Known, step: Step) -> RareCells:
+        """The rare cells that a step measures: a function of what was released before."""
+        arity = 1
+        if step.kind is Kind.RARE_AGAIN:
+            arity = 2 if self.dependence(known).found else 1
+            return next(one.cells for one in known.rare if one.cells.arity == arity)
+        share = self.alone(known)
+        codes = np.zeros(len(self.workload.schema), dtype=np.uint8)
+        codes[self.used] = share.share < 0.5
+        if known.rare:  # what was measured says which codes are rare
+            codes = known.rare[0].cells.codes
+        if step.kind is Kind.RARE_PAIRS:
+            sets = self._sets(Kind.PAIRS)[0]
+            return RareCells(sets, codes, np.ones(len(sets), dtype=np.int64))
+        # A share that drowns in its noise is not taken for smaller than the noise.
+        rare = np.maximum(np.minimum(share.share, 1.0 - share.share), np.sqrt(share.variance))
+        weights = np.rint(LIGHTEST * np.sqrt(0.5 / rare)).astype(np.int64)
+        weights = np.clip(weights, LIGHTEST, HEAVIEST)
+        return RareCells(self.used[:, None].astype(np.int32), codes, weights)
+
+    def most_charged(self, known: Known, step: Step) -> int | None:
+        """What a record may be charged for the cells of a step, if an earlier step found it."""
+        if step.kind is not Kind.RARE_AGAIN:
+            return None
+        cells = self.rare_cells(known, step)
+        return next(one.most for one in known.rare if one.cells.arity == cells.arity)
+
+    def expected_charge(self, known: Known, cells: RareCells) -> tuple[float, float]:
+        """What a record is charged if attributes are independent: mean and standard deviation."""
+        share = self.alone(known).share
+        rare = np.where(cells.codes[self.used] == 1, share, 1.0 - share)
+        place = self._stack(known).positions(cells.attributes)
+        return charges_of_independent(rare, place, cells.weights)
+
     def is_product(self, known: Known) -> bool:
         """Whether the model is a product of 0/1 attributes, whose errors have a closed form."""
         return are_binary(self._stack(known)) and not self.dependence(known).found
@@ -96,7 +181,7 @@ class WidePlayer(TablesPlayer):
         """The share of every literal and its variance, if 0/1 attributes are independent."""
         stack, literals = self._stack(known), asked.literals
         row = stack.start[stack.positions(literals.attribute)][literals.owner] + literals.codes
-        product = fitted_product(stack, known.measurements, self.total(known))
+        product = fitted_product(stack, known.measurements, self.total(known), known.rare)
         share = np.add.reduceat(product.rows[row], literals.start[:-1])
         certain = np.diff(literals.start) > 1  # a literal of both codes
         each = product.variance[stack.positions(literals.attribute)]
@@ -112,7 +197,8 @@ class WidePlayer(TablesPlayer):
         """The pairs that are measured: those that are asked about together, or a part of them."""
         if kind not in self._listed:
             pairs, levels = weighed_sets(self.workload, 2, self.weights)
-            most = sum(step.tables for step in self.plan.steps if step.kind is Kind.PAIRS)
+            listed = (Kind.PAIRS, Kind.RARE_PAIRS)
+            most = sum(step.tables for step in self.plan.steps if step.kind in listed)
             if len(pairs) > most:
                 generator = np.random.default_rng(PART_SEED)
                 pairs = pairs[np.sort(generator.choice(len(pairs), most, replace=False))]
@@ -126,7 +212,7 @@ class WidePlayer(TablesPlayer):
             return tuple(Parameters.at(flat, components) for flat in known.members)
         shares = self._row_shares(known)
         if are_binary(stack):
-            shares = margins(stack, known.measurements, self.total(known)).rows
+            shares = self.alone(known).rows
         logits = np.log(np.maximum(shares, LEAST)).astype(np.float32)
         noise = START_NOISE if components > 1 else 0.0
         members = []
@@ -143,21 +229,26 @@ class WidePlayer(TablesPlayer):
         """
         stack, total = self._stack(known), self.total(known)
         if self.is_product(known):
-            rows = fitted_product(stack, known.measurements, total).rows
+            rows = fitted_product(stack, known.measurements, total, known.rare).rows
             return np.append(np.log(rows), 0.0).astype(np.float32)[None, :]
-        term: Term
+        terms: list[Term]
         if are_binary(stack):
-            term = Signs(stack, known.measurements, total)
+            terms = [Signs(stack, known.measurements, total)]
         else:
-            term = Measured(stack, self._in_groups(known, stack), total)
-        strength = strengths(stack, known.measurements, self._row_shares(known), total)
+            terms = [Measured(stack, self._in_groups(known, stack), total)]
+        if known.rare:
+            terms.append(RareTerm(stack, known.rare, total))
+            found = self._departures(known)
+            strength = strengths_of_pairs(len(stack.attributes), found.sets, found.away)
+        else:
+            strength = strengths(stack, known.measurements, self._row_shares(known), total)
         if self.dependence(known).overall > CLEAR:
             strength = np.minimum(strength, EASY)
         components = self.components(known)
         members = self.climb(
             self._members(known),
             partial(Ascent, stack, components, strength, DECAY_SQUARE),
-            [term],
+            terms,
             rates,
         )
         return np.stack([one.flat for one in members])

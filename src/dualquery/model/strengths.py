@@ -59,7 +59,25 @@ def strengths(
         departure, _ = beyond_chance(stack, one, shares, total, chance)
         for where in stack.positions(one.marginals.attributes).T:
             np.maximum.at(largest, where, departure)
-    strongest = (FAINT if faint else PER_ATTRIBUTE) * len(stack.attributes)
+    return _strengths(largest, FAINT if faint else PER_ATTRIBUTE)
+
+
+def strengths_of_pairs(attributes: int, sets: npt.NDArray[np.int64], departure: Floats) -> Floats:
+    """The same from how far pairs depart from independence.
+
+    Args:
+        attributes: how many are modelled.
+        sets: the positions of the pairs.
+        departure: of each, in standard deviations.
+    """
+    largest = np.zeros(attributes)
+    for where in sets.T:
+        np.maximum.at(largest, where, departure)
+    return _strengths(largest, PER_ATTRIBUTE)
+
+
+def _strengths(largest: Floats, per_attribute: float) -> Floats:
+    strongest = per_attribute * len(largest)
     return np.maximum(1.0, strongest / (1.0 + largest / HALVED))
 
 

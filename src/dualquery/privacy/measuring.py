@@ -84,6 +84,10 @@ class Measurement:
         """What the measurement costs, as accountants read it."""
         return batch_event(self.noise, self.scale, len(self.marginals), neighbours)
 
+    def events(self, neighbours: Neighbours | Unit) -> tuple[MeasurementEvent, ...]:
+        """The same as the events of a step: one."""
+        return (self.event(neighbours),)
+
     def to_arrays(self) -> dict[str, Array]:
         """The measurement as arrays, for files."""
         groups = self.marginals.groups

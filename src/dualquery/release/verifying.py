@@ -21,6 +21,8 @@ from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Round, Transcript
+from dualquery.privacy.measuring import Measurement
+from dualquery.privacy.rare import Rare
 from dualquery.workloads.marginals import Groups, Marginals
 
 if TYPE_CHECKING:  # whoever only asks for figures does not wait for these
@@ -131,6 +133,12 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
     for number, one in enumerate(transcript):
         if one.measurement is None:
             continue
+        if isinstance(one.measurement, Rare):
+            if not _are_rare_cells(one.measurement, schema) or len(one.draws):
+                raise ReleaseError(
+                    f"what round {number + 1} measured are no rare cells of its schema"
+                )
+            continue
         measured, groups = one.measurement.marginals.attributes, one.measurement.marginals.groups
         fits = (
             all(a.dtype.kind in "iu" for a in (measured, groups.of_code, groups.sizes))
@@ -147,13 +155,25 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
             raise ReleaseError(f"the tables of round {number + 1} are no marginals of its schema")
 
 
+def _are_rare_cells(rare: Rare, schema: Schema) -> bool:
+    """Whether they are about 0/1 attributes of the schema, and their charges begin at 0."""
+    if rare.cells.codes.shape != (len(schema),) or np.any(schema.sizes[rare.cells.used] != 2):
+        return False
+    if rare.charges is None:
+        return True
+    edges = rare.charges.edges
+    return bool(edges[0] == 0 and edges[-1] > rare.cells.heaviest and np.all(np.diff(edges) > 0))
+
+
 def _fine(one: Round, first: Round | None, schema: Schema) -> bool:
     """Whether these are one-way tables of the schema's sub-bins.
 
     In the tables of the first round every sub-bin stands for itself. Later ones put some together,
     and are about columns that the first round was about.
     """
-    if one.measurement is None or first is None or first.measurement is None:
+    if not isinstance(one.measurement, Measurement) or first is None:
+        return False
+    if not isinstance(first.measurement, Measurement):
         return False
     every, begun = Groups.single(schema.fine), first.measurement.marginals
     if one.measurement.marginals.arity > 1 or begun.arity > 1:
@@ -199,8 +219,11 @@ def check_plan(parameters: RunParameters, transcript: Transcript, schema: Schema
         return
     if parameters.free is Free.MEASURED:
         raise ReleaseError("its free attributes follow tables, but a model played")
-    from dualquery.game.tables_steps import Kind
+    from dualquery.game.tables_steps import RARE_KINDS, Kind
 
+    rare = [isinstance(one.measurement, Rare) for one in transcript]
+    if rare != [step.kind in RARE_KINDS for step in plan.steps]:
+        raise ReleaseError("its rounds are not those of the plan in its parameters")
     drawn = [step.kind is Kind.DRAWS for step in plan.steps]
     if drawn != [not one for one in measured] or any(
         len(one.draws) for one in transcript if one.measurement is not None

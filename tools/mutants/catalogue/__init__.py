@@ -10,6 +10,7 @@ from tools.mutants.catalogue import (
     ledger,
     noise,
     persons,
+    rare,
     schemas,
     tables,
 )
@@ -18,6 +19,7 @@ MUTANTS = (
     *draws.MUTANTS,
     *noise.MUTANTS,
     *tables.MUTANTS,
+    *rare.MUTANTS,
     *accounting.MUTANTS,
     *persons.MUTANTS,
     *schemas.MUTANTS,

@@ -192,8 +192,8 @@ MUTANTS = (
     Mutant(
         "tables-left-out-of-the-events",
         _TRANSCRIPT,
-        "                found = found.then(Events.of_measurements(one.measurement"
-        ".event(neighbours)))",
+        "                found = found.then(Events.of_measurements(*one.measurement"
+        ".events(neighbours)))",
         "                pass",
         (_STATED, f"{_GAME}::test_forged_tables_are_refused_in_one_line"),
         "Measured tables are free, in the statement and when a release is read.",
@@ -201,7 +201,7 @@ MUTANTS = (
     Mutant(
         "tables-left-out-when-a-release-is-read",
         _TRANSCRIPT,
-        "Measurement.from_arrays(measured) if measured else None,",
+        "read_measured(measured) if measured else None,",
         "None,",
         (f"{_GAME}::test_a_release_is_read_back_with_its_measurements",),
         "The ε of a release is computed again without its measured tables.",

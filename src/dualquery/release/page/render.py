@@ -58,6 +58,7 @@ def render_page(release: Published) -> str:
             release.privacy,
             sum(len(one.marginals) for one in release.transcript.measurements),
             fine_columns(release.schema, release.transcript),
+            sum(len(one.cells) for one in release.transcript.rare),
         ),
         "cite": citing(release),
         "specialists": _specialists(release),

@@ -44,13 +44,16 @@ PARAMETERS = {
 }
 
 
-def privacy_section(privacy: PrivacyStatement, tables: int = 0, fine: int = 0) -> str:
+def privacy_section(
+    privacy: PrivacyStatement, tables: int = 0, fine: int = 0, rare: int = 0
+) -> str:
     """The promise, in words and in figures.
 
     Args:
         privacy: the statement.
         tables: how many marginals were measured.
         fine: how many columns were measured more finely than in their ranges.
+        rare: how many counts of records with rare codes were measured.
     """
     body = [_promise(privacy)]
     body.extend(f"<p><strong>Warning: {escape(line)}.</strong></p>" for line in privacy.warnings)
@@ -59,7 +62,10 @@ def privacy_section(privacy: PrivacyStatement, tables: int = 0, fine: int = 0) -
     body.append(f"<p>{_unit(privacy)}</p>")
     touched = "to draw queries at random"
     if tables:
-        touched += f", and to count the cells of {tables:,} marginals, each with random noise"
+        cells = f"{rare:,} sets of rare codes and " if rare else ""
+        touched += (
+            f", and to count {cells}the cells of {tables:,} marginals, each with random noise"
+        )
     if fine:
         noun = "column of numbers or dates was" if fine == 1 else "columns of numbers or dates were"
         touched += (

@@ -1,0 +1,229 @@
+"""Rare cells with exact noise: what a record is charged is bounded, and only that is paid for.
+
+First the table says, with noise, how much its records are charged: a histogram, which costs as much
+as one marginal. It decides the most that a record may be charged. Records that would be charged
+more count in some of their cells only. Then the cells are counted and get their noise. A record
+changes cells whose weights add up to at most that bound, whatever the number of cells
+(``docs/proofs/rare_cells.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dualquery.base.errors import ParameterError
+from dualquery.base.stored import Array, Arrays
+from dualquery.privacy.events import MeasurementEvent, Noise
+from dualquery.privacy.measuring import Measurement, batch_event
+from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.noise import rounded_gaussian
+from dualquery.privacy.sources import RandomSource
+from dualquery.privacy.unit import Unit
+from dualquery.workloads.rare import RareCells
+
+Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_ROUNDED_UP = 1.0 + 2.0**-51
+"""More than a root, a quotient and a product are off by rounding, together."""
+
+FINE, MIDDLE, COARSE = 1.03, 1.06, 1.5
+"""How much wider each bin of charges is than the one before: up to twice what a record is expected
+to be charged, up to eight times, and beyond."""
+
+CUT = 0.005
+"""The share of records that may be charged less than their cells, as far as noise lets it be
+seen. They lose what they would be charged beyond the bound, which is little."""
+
+SURE = 3.0
+"""Standard deviations of noise that a number of records is above if it is seen. The sums from the
+top down to every bin are compared, and the largest of so many is above two often enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class Charges:
+    """How many records are charged how much, with noise.
+
+    Attributes:
+        edges: record counts of bin i are charged from `edges[i]` up to `edges[i + 1] − 1`.
+        counts: the noisy number of records of each bin.
+        scale: σ of their noise.
+    """
+
+    edges: Int64
+    counts: Int64
+    scale: float
+
+    def most(self, total: float, least: float) -> int:
+        """The largest charge with which nearly all records count in all their cells.
+
+        Bins are added up from the top, until they hold more records than may be cut, and more than
+        noise alone would show.
+
+        Args:
+            total: about how many records there are.
+            least: where the charges of independent attributes end; noise may hide so much.
+        """
+        above = np.cumsum(self.counts[::-1])
+        noise = SURE * self.scale * np.sqrt(np.arange(1, len(above) + 1))
+        seen = np.flatnonzero(above > CUT * total + noise)
+        bins = seen[0] if len(seen) else len(above) - 1
+        return max(1, int(self.edges[len(self.counts) - bins]) - 1, math.ceil(least))
+
+
+def edges_of(expected: float, heaviest: int) -> Int64:
+    """The edges of bins of charges, from 0 to above the largest that there can be.
+
+    Args:
+        expected: what a record is expected to be charged.
+        heaviest: what a record would be charged that is in all cells.
+    """
+    edge, edges = max(1.0, 0.5 * expected), [0]
+    while edge <= heaviest:
+        if round(edge) > edges[-1]:
+            edges.append(round(edge))
+        wider = FINE if edge < 2 * expected else MIDDLE if edge < 8 * expected else COARSE
+        edge = max(edge * wider, edge + 1.0)
+    return np.array([*edges, heaviest + 1], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Rare:
+    """The noisy counts of some rare cells, measured together.
+
+    Attributes:
+        cells: which.
+        most: the most that a record is charged; it counts in no more cells than that pays for.
+        scale: σ of the noise of a cell of weight 1; of a cell of weight w it is σ/√w.
+        counts: the noisy count of each cell.
+        charges: what decided `most`; None if an earlier measurement did.
+    """
+
+    cells: RareCells
+    most: int
+    scale: float
+    counts: Int64
+    charges: Charges | None = None
+
+    @property
+    def variances(self) -> Floats:
+        """The variance of the noise in each cell."""
+        return self.scale**2 / self.cells.weights + 1.0 / 12.0
+
+    def events(self, neighbours: Neighbours | Unit) -> tuple[MeasurementEvent, ...]:
+        """What the measurement costs, as accountants read it: the charges, then the cells."""
+        counts = batch_event(Noise.GAUSSIAN, self.scale, self.most, neighbours)
+        if self.charges is None:
+            return (counts,)
+        return (batch_event(Noise.GAUSSIAN, self.charges.scale, 1, neighbours), counts)
+
+    def to_arrays(self) -> dict[str, Array]:
+        """The measurement as arrays, for files."""
+        found: dict[str, Array] = {
+            "attributes": self.cells.attributes,
+            "rare_codes": self.cells.codes,
+            "weights": self.cells.weights,
+            "most": np.array(self.most),
+            "scale": np.array(self.scale),
+            "counts": self.counts,
+        }
+        if self.charges is not None:
+            found |= {
+                "edges": self.charges.edges,
+                "charged": self.charges.counts,
+                "charged_scale": np.array(self.charges.scale),
+            }
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Rare:
+        """The inverse of `to_arrays`."""
+        attributes, codes = arrays["attributes"], arrays["rare_codes"]
+        whole = (attributes, codes, arrays["weights"], arrays["most"], arrays["counts"])
+        if codes.ndim != 1 or any(one.dtype.kind not in "iu" for one in whole):
+            raise ParameterError("expected rare cells of attributes that have a rare code")
+        cells = RareCells(attributes, codes, arrays["weights"])
+        if arrays["counts"].shape != (len(cells),):
+            raise ParameterError(
+                f"expected {len(cells)} noisy counts, found {arrays['counts'].shape}"
+            )
+        charges = None
+        if "edges" in arrays:
+            charges = Charges(arrays["edges"], arrays["charged"], _number(arrays["charged_scale"]))
+            if (
+                charges.edges.ndim != 1
+                or charges.counts.shape != (len(charges.edges) - 1,)
+                or charges.edges.dtype.kind not in "iu"
+                or charges.counts.dtype.kind not in "iu"
+            ):
+                raise ParameterError("expected a noisy number of records per bin of charges")
+        most = int(_number(arrays["most"]))
+        return cls(cells, most, _number(arrays["scale"]), arrays["counts"], charges)
+
+
+def _number(array: Array) -> float:
+    if array.shape != () or not array > 0:
+        raise ParameterError("expected one positive number for the scale, and for the bound")
+    return float(array)
+
+
+Measured = Measurement | Rare
+"""What one step measured."""
+
+
+def read_measured(arrays: Arrays) -> Measured:
+    """A measurement from its arrays, of either kind."""
+    return Rare.from_arrays(arrays) if "rare_codes" in arrays else Measurement.from_arrays(arrays)
+
+
+def measure_charges(counts: Int64, edges: Int64, scale: float, source: RandomSource) -> Charges:
+    """Add exact noise to the private histogram of charges.
+
+    Args:
+        counts: private numbers of records, one per bin.
+        edges: of the bins; a function of what was released before.
+        scale: σ of the noise.
+        source: where random words come from; only the operating system's source is private.
+    """
+    if counts.shape != (len(edges) - 1,):
+        raise ParameterError(f"expected {len(edges) - 1} counts, found {counts.shape}")
+    return Charges(edges, counts + rounded_gaussian(scale, len(counts), source), scale)
+
+
+def measure_rare(
+    counts: Int64,
+    cells: RareCells,
+    most: int,
+    scale: float,
+    source: RandomSource,
+    charges: Charges | None = None,
+) -> Rare:
+    """Add exact noise to private counts of rare cells.
+
+    Guarantee: the result costs what its events say, if no record counts in cells whose weights add
+    up to more than `most`.
+
+    Args:
+        counts: private, one per cell.
+        cells: which; a function of what was released before.
+        most: the most that a record was charged.
+        scale: σ of the noise of a cell of weight 1.
+        source: where random words come from; only the operating system's source is private.
+        charges: what decided `most`, if it is released with the cells.
+    """
+    if counts.shape != (len(cells),):
+        raise ParameterError(f"expected {len(cells)} counts, found {counts.shape}")
+    noisy = counts.copy()
+    for weight in np.unique(cells.weights).tolist():
+        chosen = np.flatnonzero(cells.weights == weight)
+        noisy[chosen] += rounded_gaussian(cell_scale(scale, weight), len(chosen), source)
+    return Rare(cells, most, scale, noisy, charges)
+
+
+def cell_scale(scale: float, weight: int) -> float:
+    """σ/√w, rounded up: with less noise a cell would cost more than its weight."""
+    return scale if weight == 1 else scale / math.sqrt(weight) * _ROUNDED_UP
