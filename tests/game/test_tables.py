@@ -23,7 +23,7 @@ from dualquery.game import tables as tables_module
 from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_shape import Shape, attribute_sets
-from dualquery.game.tables_steps import Kind, TablesPlan
+from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Transcript
 from dualquery.model.grouping import MOST_CELLS
 from dualquery.privacy.calibration import Budget
@@ -209,6 +209,20 @@ def test_a_plan_survives_its_way_through_a_file() -> None:
     budget = Budget(1.0, 1e-5, ROWS)
     plan = make_tables_plan(budget, Shape.of_all(schema(), 3))
     assert TablesPlan.from_dict(budget, plan.to_dict()) == plan
+
+
+def test_the_noise_of_pairs_matters_where_nothing_else_is_measured() -> None:
+    """It is public; rounds of draws and triples say more than pairs do."""
+    shape = Shape.of_all(schema(), 3)
+    noisy, clear = (make_tables_plan(Budget(e, 1e-5, ROWS), shape) for e in (0.1, 10.0))
+    assert noisy.rounds == 0
+    assert clear.rounds > 0
+    assert clear.noise_of_pairs == 0.0
+    pairs = next(step for step in noisy.steps if step.kind is Kind.PAIRS)
+    expected = noisy.purse.deviation(pairs.share, pairs.tables) / ROWS
+    assert noisy.noise_of_pairs == pytest.approx(expected)
+    triples = replace(noisy, steps=(*noisy.steps, Step(Kind.TRIPLES, 0.1, 5)))
+    assert triples.noise_of_pairs == 0.0
 
 
 def test_tables_are_more_accurate_than_draws_and_intervals_hold() -> None:

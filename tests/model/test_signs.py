@@ -13,7 +13,14 @@ from dualquery.model.measured import Measured
 from dualquery.model.product import fitted_product, margins
 from dualquery.model.signs import Signs, pooled_sums
 from dualquery.model.stack import Stack
-from dualquery.model.strengths import PER_ATTRIBUTE, departures, strengths
+from dualquery.model.strengths import (
+    CLEAR_NOISE,
+    FAINT,
+    PER_ATTRIBUTE,
+    departures,
+    strengths,
+    strongest,
+)
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement
@@ -192,3 +199,16 @@ def test_chance_alone_leaves_shrinkage_strong_and_dependence_weakens_it() -> Non
         else:
             assert np.all(told > 5.0 * plain)
             assert np.median(told) > 0.5 * PER_ATTRIBUTE * WIDTH
+
+
+def test_noise_does_not_strengthen_shrinkage_as_it_hides_departures() -> None:
+    assert strongest(0.0) == strongest(CLEAR_NOISE) == PER_ATTRIBUTE
+    assert strongest(2.0 * CLEAR_NOISE) == pytest.approx(0.5 * PER_ATTRIBUTE)
+    assert strongest(2.0 * CLEAR_NOISE, faint=True) == FAINT
+    stack, random = Stack.of(SCHEMA, np.arange(WIDTH)), np.random.default_rng(4)
+    rows = rows_of(random, dependent=True)
+    means = rows.mean(axis=0)
+    shares = np.column_stack([1 - means, means]).reshape(-1)
+    tables = measured(rows, random, 80.0)
+    half = strengths(stack, tables, shares, ROWS, most=0.5 * PER_ATTRIBUTE)
+    np.testing.assert_allclose(half, 0.5 * strengths(stack, tables, shares, ROWS))

@@ -35,7 +35,7 @@ from dualquery.model.measured import Measured
 from dualquery.model.mixture import Mixture
 from dualquery.model.prior import informed
 from dualquery.model.stack import Stack
-from dualquery.model.strengths import strengths
+from dualquery.model.strengths import strengths, strongest
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.rare import Rare
@@ -402,7 +402,7 @@ class TablesPlayer:
             self._stacks[2],
             total,
             chance=chance,
-            faint=self.plan.faint,
+            most=strongest(self.plan.noise_of_pairs, faint=self.plan.faint),
         )
         members = self.climb(
             self._members(known),

@@ -139,6 +139,18 @@ class TablesPlan:
         return self.purse.deviation(chosen.share, chosen.tables)
 
     @property
+    def noise_of_pairs(self) -> float:
+        """The noise of pairs as a share of the rows, where they are all that a model has; else 0.
+
+        Draws name tables of what pairs missed, and triples tell more about pairs than their noise
+        says.
+        """
+        kinds = {step.kind for step in self.steps}
+        if Kind.PAIRS not in kinds or kinds & {Kind.TRIPLES, Kind.DRAWS}:
+            return 0.0
+        return self.grouping_noise / self.budget.rows
+
+    @property
     def events(self) -> Events:
         """What the run will release, for the accountants; named tables at their most."""
         planned = Events.of_measurements()

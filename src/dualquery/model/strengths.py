@@ -25,9 +25,30 @@ FAINT = 1.2
 shrinkage would end at independence, which the fit could not tell from what it found: its stated
 errors would be far too small."""
 
+CLEAR_NOISE = 0.0053
+"""Pairs are clear while their noise is at most this share of the records."""
+
 HALVED = 5.0
 """An attribute whose tables depart from independence by so many standard deviations is shrunk by
 half of the strongest."""
+
+
+def strongest(noise: float, *, faint: bool = False) -> float:
+    """The strongest shrinkage per attribute: 20 for clear pairs, less for noisy ones.
+
+    Departures z are in units of noise and fall as 1/noise². So κ = κ₀/(1 + z/5) rises with the
+    noise. But how much components differ is a property of the table, and noise is no reason to hold
+    them closer. If κ₀ fell as z does, the κ of a clear dependence would stay the same; but the
+    average error, of which weak dependences are a larger part, would like it to rise. 1/noise is
+    between the two.
+
+    Args:
+        noise: of the cells of pairs, as a share of the records; 0 where it does not matter.
+        faint: whether every single pair drowns in noise.
+    """
+    if faint:
+        return FAINT
+    return PER_ATTRIBUTE * CLEAR_NOISE / max(noise, CLEAR_NOISE)
 
 
 def strengths(
@@ -37,9 +58,9 @@ def strengths(
     total: float,
     *,
     chance: float = 0.0,
-    faint: bool = False,
+    most: float = PER_ATTRIBUTE,
 ) -> Floats:
-    """κ_a = max(1, κ₀/(1 + z_a/5)) per attribute of the stack, κ₀ = 20 or 1.2 per attribute.
+    """κ_a = max(1, κ₀/(1 + z_a/5)) per attribute of the stack.
 
     z_a is the largest departure from independence of the tables that name the attribute.
 
@@ -50,7 +71,7 @@ def strengths(
         total: the number of records, or of the parts that they are counted in.
         chance: the variance of a count, per part, that chance alone makes; 0 where it is to be
             fitted like any dependence.
-        faint: whether every single pair drowns in noise.
+        most: κ₀ per attribute of the stack, see `strongest`.
     """
     largest = np.zeros(len(stack.attributes))
     for one in measurements:
@@ -59,7 +80,7 @@ def strengths(
         departure, _ = beyond_chance(stack, one, shares, total, chance)
         for where in stack.positions(one.marginals.attributes).T:
             np.maximum.at(largest, where, departure)
-    return _strengths(largest, FAINT if faint else PER_ATTRIBUTE)
+    return _strengths(largest, most)
 
 
 def strengths_of_pairs(attributes: int, sets: npt.NDArray[np.int64], departure: Floats) -> Floats:
