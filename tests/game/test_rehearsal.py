@@ -20,6 +20,7 @@ from dualquery.game.rehearsal import (
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.wide_player import player_of
+from dualquery.model.matched import Matching
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.privacy.calibration import Budget
@@ -127,6 +128,35 @@ def test_truths_have_rows_where_columns_are_independent_and_only_there(
         drawn.clear()
         rehearse_tables(*fitted(wide=False, kept=kept))
         assert drawn == [pytest.approx(expected, rel=0.1)] * 2
+
+
+def test_truths_are_as_dependent_as_the_tables_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit that was shrunk to near independence is no truth to rehearse with."""
+    player, known = fitted(wide=False, noise_scale=60.0)
+    with monkeypatch.context() as patch:
+        patch.setattr("dualquery.game.tables_player.strengths", lambda *_, **__: np.full(3, 500.0))
+        known = player.fitted_anew(known, 200)
+    truths: list[Mixture] = []
+    draw = _Rows.drawn
+
+    def watched(model: Mixture, people: float, generator: Any) -> _Rows:
+        truths.append(model)
+        return draw(model, people, generator)
+
+    monkeypatch.setattr(_Rows, "drawn", watched)
+    rehearse_tables(player, known)
+    cells = known.measurements[1].marginals.queries(player.workload.schema)
+
+    def squares(model: Mixture) -> float:
+        tables = model.answers(cells).reshape(3, 3, 3)
+        product = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None, :]
+        return float(((tables - product) ** 2).sum())
+
+    seen = Matching(known.measurements, player.model(known), ROWS).seen
+    assert squares(player.model(known)) < 0.5 * seen
+    # Four components of the looser fit do not reach all of it.
+    assert 0.6 * seen < squares(truths[0]) < 1.1 * seen
+    assert truths[1].tables.shape == truths[0].tables.shape
 
 
 @pytest.mark.parametrize("people", [2_000, 80_000])

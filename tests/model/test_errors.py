@@ -117,7 +117,8 @@ def test_no_error_is_stated_for_an_attribute_that_no_draw_names() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rows", "width", "seed"), [(20_000, 15, 1), (5_000, 12, 3), (8_000, 20, 4)]
+    ("rows", "width", "seed"),
+    [(20_000, 15, 1), (5_000, 12, 3), (8_000, 20, 4), (8_000, 20, 6)],
 )
 def test_intervals_cover_the_truth(rows: int, width: int, seed: int) -> None:
     codes, schema = chained_table(rows, width, seed)
@@ -129,7 +130,7 @@ def test_intervals_cover_the_truth(rows: int, width: int, seed: int) -> None:
     spread = made.standard_errors(made.workload)
     moderate = (result.released > 0.05) & (result.released < 0.95)
     covered = np.abs(result.released - result.truth) <= 1.96 * spread
-    assert 0.90 <= covered[moderate].mean() <= 0.99
+    assert 0.92 <= covered[moderate].mean() <= 0.99
 
 
 @pytest.mark.slow

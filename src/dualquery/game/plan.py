@@ -369,11 +369,14 @@ def _wide_costs(tables: TablesPlan, codes: int) -> Estimate:
 REHEARSALS = 4
 """Fits that rehearsals take; see `rehearsal.rehearse_tables`."""
 
+LOOSER = 2
+"""Fits with less shrinkage that their truths may take, except those of wide tables."""
+
 
 def _fitting_seconds(tables: TablesPlan, codes: int) -> float:
     """All fits to tables and their rehearsal, on two cores: a product of matrices per step."""
     steps = (tables.first_steps + tables.last_steps) * tables.members
     steps += (tables.rounds - 1) * tables.round_steps * tables.round_members
-    rehearsed = REHEARSALS * tables.last_steps
+    rehearsed = (REHEARSALS + LOOSER) * tables.last_steps
     per_step = 2e-4 + 6.0 * codes**2 * tables.components / 1.5e10
     return (steps + rehearsed) / 2.0 * per_step

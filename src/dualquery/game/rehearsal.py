@@ -27,6 +27,7 @@ from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.joined import Rehearsed, lost_parts
+from dualquery.model.matched import Matching
 from dualquery.model.mixture import Mixture
 from dualquery.model.prior import informed, like_the_start
 from dualquery.model.redrawn import redrawn, share_noise
@@ -54,6 +55,8 @@ FEWEST_STEPS = 400
 FITS = 2
 """Fits of one rehearsal of tables: with two, what depends on the start can be told."""
 
+LOOSER = 3.0
+"""What shrinkage is divided by in a fit that has lost less of the dependences."""
 
 MOST_RECORDS = 300_000
 """Of a rehearsed start: more would be nearer to the truth than any start is taken to be."""
@@ -124,10 +127,10 @@ def rehearse(
 def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorTable:
     """The errors of runs that measured the same tables, if something like the model were the truth.
 
-    In the first rehearsal the model is the truth. In the second, the shares of codes are drawn
-    anew around the model's, as far as their noise reaches. A table is harder to find than either:
-    it has rare codes that a fit has smoothed away, and dependences that it has weakened. So of
-    narrow tables every class of answers takes the larger error of the two.
+    In the first rehearsal the model is the truth, with dependences as strong as the measured tables
+    say (`model.matched`). In the second, the shares of codes are drawn anew around the model's, as
+    far as their noise reaches. A table is harder to find than either: it has rare codes that a fit
+    has smoothed away. So of narrow tables every class of answers takes the larger error of the two.
 
     What second fits miss, whatever their start, is one part of an error. The other is what the
     first fits disagree about: where tables say nothing, each fit makes up something of its own. Of
@@ -169,6 +172,8 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     people = player.total(known) / player.plan.budget.unit.chance
     scattered = not wide and _is_chance(player, known, judged)
     beyond = 0.0 if wide or scattered else _chance_of_three(model, judged, len(asked), people)
+    if not wide:
+        model = _as_dependent(model, player, known, steps, scattered, seed)
     answers, squares, rehearsals = [], [], []
     for number, truth in enumerate((model, redrawn(model, spread, generator))):
         second = player_of(
@@ -201,6 +206,21 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
 def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Between fits; none where there is one."""
     return np.zeros(fits.shape[1]) if len(fits) < 2 else np.var(fits, axis=0, ddof=1)
+
+
+def _as_dependent(
+    model: Mixture, player: TablesPlayer, known: Known, steps: int, scattered: bool, seed: int
+) -> Mixture:
+    """The model, made as dependent as the measured tables say if it has lost some of that.
+
+    Where rows are drawn from it, these bring chance with them, so only what is beyond it counts.
+    """
+    chance = player.plan.budget.unit.chance if scattered else 0.0
+    matching = Matching(known.heard or known.measurements, model, player.total(known), chance)
+    if not matching.lost:
+        return model
+    other = player_of(player.workload, replace(player.plan, members=FITS), seed=seed + 500)
+    return matching.with_part_of(other.model(other.fitted_anew(known, steps, looser=LOOSER)))
 
 
 @dataclass(frozen=True, eq=False)

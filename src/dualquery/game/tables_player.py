@@ -272,11 +272,17 @@ class TablesPlayer:
             and bool(np.isfinite(members).all())
         )
 
-    def fitted_anew(self, known: Known, steps: int) -> Known:
-        """Fits from fresh starts to everything that was measured."""
+    def fitted_anew(self, known: Known, steps: int, looser: float = 1.0) -> Known:
+        """Fits from fresh starts to everything that was measured.
+
+        Args:
+            known: what was measured.
+            steps: of each fit.
+            looser: what shrinkage is divided by.
+        """
         fresh = replace(known, members=None)
         rates = [RATE * (1.0 - i / steps) for i in range(steps)]
-        return replace(fresh, members=self._fitted(fresh, rates))
+        return replace(fresh, members=self._fitted(fresh, rates, looser))
 
     def member_answers(self, known: Known, compiled: CompiledWorkload) -> list[Floats]:
         """What each fit for itself answers to some queries."""
@@ -389,7 +395,9 @@ class TablesPlayer:
             members.append(begun)
         return tuple(members)
 
-    def _fitted(self, known: Known, rates: Sequence[float]) -> npt.NDArray[np.float32]:
+    def _fitted(
+        self, known: Known, rates: Sequence[float], looser: float = 1.0
+    ) -> npt.NDArray[np.float32]:
         """All members after one step at each rate, as rows of logits."""
         stack, total = self._stack(known), self.total(known)
         assert self._stacks is not None  # the stack was just made
@@ -402,7 +410,7 @@ class TablesPlayer:
             self._stacks[2],
             total,
             chance=chance,
-            most=strongest(self.plan.noise_of_pairs, faint=self.plan.faint),
+            most=strongest(self.plan.noise_of_pairs, faint=self.plan.faint) / looser,
         )
         members = self.climb(
             self._members(known),

@@ -24,7 +24,7 @@ from dualquery.model.rare import (
     departures_of_pairs,
 )
 from dualquery.model.signs import Signs, are_binary
-from dualquery.model.strengths import strengths, strengths_of_pairs
+from dualquery.model.strengths import PER_ATTRIBUTE, strengths, strengths_of_pairs
 from dualquery.model.terms import Term
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.measuring import Measurement
@@ -222,7 +222,9 @@ class WidePlayer(TablesPlayer):
             members.append(begun)
         return tuple(members)
 
-    def _fitted(self, known: Known, rates: Sequence[float]) -> npt.NDArray[np.float32]:
+    def _fitted(
+        self, known: Known, rates: Sequence[float], looser: float = 1.0
+    ) -> npt.NDArray[np.float32]:
         """All members after one step at each rate, as rows of logits.
 
         The product of independent 0/1 attributes is fitted directly and needs no steps.
@@ -239,9 +241,15 @@ class WidePlayer(TablesPlayer):
         if known.rare:
             terms.append(RareTerm(stack, known.rare, total))
             found = self._departures(known)
-            strength = strengths_of_pairs(len(stack.attributes), found.sets, found.away)
+            strength = strengths_of_pairs(len(stack.attributes), found.sets, found.away) / looser
         else:
-            strength = strengths(stack, known.measurements, self._row_shares(known), total)
+            strength = strengths(
+                stack,
+                known.measurements,
+                self._row_shares(known),
+                total,
+                most=PER_ATTRIBUTE / looser,
+            )
         if self.dependence(known).overall > CLEAR:
             strength = np.minimum(strength, EASY)
         components = self.components(known)
