@@ -9,7 +9,7 @@ post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from dualquery.game.model_player import ModelPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import RecordPlayer
 from dualquery.game.tables_player import Known, TablesPlayer
+from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.model.compiled import CompiledWorkload
@@ -33,6 +34,7 @@ from dualquery.model.prior import informed, like_the_start
 from dualquery.model.redrawn import redrawn, share_noise
 from dualquery.model.schedule import Schedule
 from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
+from dualquery.model.unasked import Unasked
 from dualquery.oracles.registry import oracle
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.rare import Rare
@@ -121,7 +123,11 @@ def rehearse(
     for k in (1, 2):
         if k <= len(asked.schema):
             judged = judged + random_marginals(asked.schema, k, 4000, seed=seed)
-    return ErrorTable.of(judged, second.answers(judged), model.answers(judged))
+    table = ErrorTable.of(judged, second.answers(judged), model.answers(judged))
+    unasked = Unasked(asked, np.random.default_rng([seed, 16]))
+    found = second.answers(unasked.queries)
+    missed = (found - model.answers(unasked.queries)) ** 2
+    return replace(table, unasked=unasked.factors(table, [found], [missed]))
 
 
 def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorTable:
@@ -136,6 +142,9 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     first fits disagree about: where tables say nothing, each fit makes up something of its own. Of
     narrow tables all of that counts, though an average keeps only a part: it stands for what a
     mixture cannot express.
+
+    Of kinds of queries that were not asked, an average keeps what it keeps of a disagreement, and
+    chance counts beside it (`model.unasked`).
 
     Mixtures of wide tables have few components, so that their rehearsals miss as much of a mixture
     as the fits miss of the table. They take the mean of both rehearsals, and of a disagreement
@@ -160,10 +169,7 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
             return _product_errors(player, known, judged)
     else:
         judged = _with_narrow(asked, seed)
-    compiled = CompiledWorkload.of(judged)
-    fits = np.stack(player.member_answers(known, compiled))
     wide = isinstance(player, WidePlayer)
-    disagreed = _variance(fits) / (len(fits) if wide else 1)
     steps = max(player.plan.last_steps, FEWEST_STEPS)
     if wide:
         steps = player.plan.first_steps + player.plan.last_steps
@@ -171,10 +177,17 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     spread = _spread(player, known)
     people = player.total(known) / player.plan.budget.unit.chance
     scattered = not wide and _is_chance(player, known, judged)
-    beyond = 0.0 if wide or scattered else _chance_of_three(model, judged, len(asked), people)
+    every = _Judged(judged, player, known, kept=wide)
+    if not (wide or scattered):
+        every.allowed += _chance_of_three(model, judged, len(asked), people)
+    unasked = Unasked(asked, np.random.default_rng([seed, 16]))
+    others = _Judged(unasked.queries, player, known, kept=True)
+    others.allowed += unasked.chance(
+        model, np.inf if scattered else people, _columns_of_tables(player.plan)
+    )
     if not wide:
         model = _as_dependent(model, player, known, steps, scattered, seed)
-    answers, squares, rehearsals = [], [], []
+    rehearsals = []
     for number, truth in enumerate((model, redrawn(model, spread, generator))):
         second = player_of(
             player.workload,
@@ -188,19 +201,62 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
         )
         again = second.fitted_anew(again, steps)
         rehearsals.append(Rehearsed(truth, second.fits(again)))
-        found = np.stack([one.answers_to(compiled) for one in rehearsals[-1].fits])
-        # What depends on the start is taken off: the first fits say how much of it there is.
-        missed = (found.mean(axis=0) - rows.answers(judged)) ** 2
-        missed -= _variance(found) / FITS
-        answers.append(found.mean(axis=0))
-        squares.append(missed + disagreed + beyond)
+        for one in (every, others):
+            one.judge(rehearsals[-1].fits, rows)
     if wide:
-        table = ErrorTable.of_rehearsals(judged, answers, squares)
+        table = ErrorTable.of_rehearsals(judged, every.answers, every.squares)
     else:
-        each = zip(answers, squares, strict=True)
+        each = zip(every.answers, every.squares, strict=True)
         apart = [ErrorTable.of_rehearsals(judged, [one], [square]) for one, square in each]
         table = ErrorTable.larger(apart)
-    return replace(table, lost=lost_parts(rehearsals, player.used, generator))
+    return replace(
+        table,
+        lost=lost_parts(rehearsals, player.used, generator),
+        unasked=unasked.factors(table, others.answers, others.squares),
+    )
+
+
+class _Judged:
+    """Queries whose errors are seen in rehearsals.
+
+    Attributes:
+        answers: of the fits, in each rehearsal.
+        squares: their squared errors in each.
+        allowed: what is added to these: what the first fits disagree about, and chance.
+    """
+
+    def __init__(
+        self, queries: Workload, player: TablesPlayer, known: Known, *, kept: bool
+    ) -> None:
+        """Ask the first fits.
+
+        Args:
+            queries: what is judged.
+            player: who fitted them.
+            known: what was measured, and the fits.
+            kept: whether only that part of a disagreement counts which an average keeps.
+        """
+        self._queries = queries
+        self._compiled = CompiledWorkload.of(queries)
+        fits = np.stack(player.member_answers(known, self._compiled))
+        self.allowed = _variance(fits) / (len(fits) if kept else 1)
+        self.answers: list[npt.NDArray[np.float64]] = []
+        self.squares: list[npt.NDArray[np.float64]] = []
+
+    def judge(self, fits: Sequence[Mixture], rows: _Rows) -> None:
+        """One more rehearsal: its fits, and its truth."""
+        found = np.stack([one.answers_to(self._compiled) for one in fits])
+        # What depends on the start is taken off: the first fits say how much of it there is.
+        missed = (found.mean(axis=0) - rows.answers(self._queries)) ** 2
+        missed -= _variance(found) / FITS
+        self.answers.append(found.mean(axis=0))
+        self.squares.append(missed + self.allowed)
+
+
+def _columns_of_tables(plan: TablesPlan) -> int:
+    """How many columns are measured together throughout."""
+    kinds = {step.kind for step in plan.steps}
+    return 3 if Kind.TRIPLES in kinds else 2 if Kind.PAIRS in kinds else 1
 
 
 def _variance(fits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -18,6 +18,9 @@ LEVELS = np.array([0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.5])
 MOST_LITERALS = 3
 """Queries with more literals count as having this many."""
 
+KINDS, MOST_COUNTED = 2, 4
+"""Of factors: conjunctions and parities, with one to three literals and with four or more."""
+
 FEWEST = 30
 """Classes with fewer queries borrow the figure of the next class. In a rehearsal, classes with
 fewer different answers are put together with their neighbours."""
@@ -32,11 +35,14 @@ class ErrorTable:
 
     `scale[k − 1, j]` is that of queries with k literals whose answer lies between
     LEVELS[j] and LEVELS[j + 1] of 0 or 1. `lost[k − 1]` is the part of a dependence of k
-    attributes that fits typically lose; see `model.joined`.
+    attributes that fits typically lose; see `model.joined`. `unasked[p, k − 1]` says by how much
+    larger the errors of conjunctions (p = 0) or parities (1) with k literals are than those of
+    their class; see `model.unasked`.
     """
 
     scale: Floats
     lost: Floats = field(default_factory=lambda: np.zeros(MOST_LITERALS))
+    unasked: Floats = field(default_factory=lambda: np.ones((KINDS, MOST_COUNTED)))
 
     @classmethod
     def of(cls, workload: Workload, answers: Floats, truth: Floats) -> ErrorTable:
@@ -105,9 +111,14 @@ class ErrorTable:
 
     def of_answers(self, workload: Workload, answers: Floats) -> Floats:
         """A standard error for each answer, interpolated between the classes."""
-        return self.at(np.diff(workload.start), answers)
+        return self.at(np.diff(workload.start), answers, workload.is_parity)
 
-    def at(self, literals: npt.NDArray[np.integer], answers: Floats) -> Floats:
+    def at(
+        self,
+        literals: npt.NDArray[np.integer],
+        answers: Floats,
+        is_parity: npt.NDArray[np.bool_] | bool = False,
+    ) -> Floats:
         """The same for answers to queries with so many literals each."""
         row = np.minimum(literals, MOST_LITERALS) - 1
         distance = np.minimum(answers, 1.0 - answers)
@@ -117,7 +128,9 @@ class ErrorTable:
         for k in range(MOST_LITERALS):
             chosen = row == k
             found[chosen] = np.exp(np.interp(place[chosen], middle, np.log(self.scale[k])))
-        return found
+        kind = np.broadcast_to(is_parity, found.shape).astype(np.int64)
+        factor: Floats = self.unasked[kind, np.minimum(literals, MOST_COUNTED) - 1]
+        return found * factor
 
 
 def _classes(

@@ -196,7 +196,11 @@ def _write_files(release: Published, folder: Path) -> None:
                 "weights": release.model.weights,
                 "tables": release.model.tables,
                 "error_scale": np.empty((0, 0)) if errors is None else errors.scale,
-                **({} if errors is None else {"lost_parts": errors.lost}),
+                **(
+                    {}
+                    if errors is None
+                    else {"lost_parts": errors.lost, "unasked_factors": errors.unasked}
+                ),
                 **stamp,
             },
         )

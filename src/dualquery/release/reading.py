@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from dualquery.base.errors import DualQueryError, ParameterError, ReleaseError
@@ -152,5 +153,12 @@ def read_model(
     if errors is not None and "lost_parts" in stored:  # earlier releases do not know them
         if stored["lost_parts"].shape != errors.lost.shape:
             raise ReleaseError(f"{folder}: expected {len(errors.lost)} numbers in lost_parts")
-        errors = ErrorTable(errors.scale, stored["lost_parts"])
+        errors = replace(errors, lost=stored["lost_parts"])
+    if errors is not None and "unasked_factors" in stored:
+        if stored["unasked_factors"].shape != errors.unasked.shape:
+            raise ReleaseError(
+                f"{folder}: expected {errors.unasked.shape[0]} × {errors.unasked.shape[1]} numbers "
+                "in unasked_factors"
+            )
+        errors = replace(errors, unasked=stored["unasked_factors"])
     return Mixture(schema, stored["weights"], stored["tables"]), errors

@@ -35,7 +35,7 @@ def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int
     check_k(schema, k)
     whole("queries", count)
     generator = np.random.default_rng(seed)
-    attributes = _distinct(generator, len(schema), k, count)
+    attributes = distinct_rows(generator, len(schema), k, count)
     bits = schema.bit_counts.astype(np.int64)
     first = offsets(bits)
     chosen = first[attributes] + generator.integers(0, bits[attributes])
@@ -57,7 +57,7 @@ def _compact(
     return np.flatnonzero(seen), (np.cumsum(seen) - 1)[chosen]
 
 
-def _distinct(
+def distinct_rows(
     generator: np.random.Generator, population: int, k: int, count: int
 ) -> npt.NDArray[np.int64]:
     """`count` rows of k different numbers below `population`, uniform over such rows."""

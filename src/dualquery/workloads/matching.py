@@ -52,10 +52,10 @@ def mean_answers(workload: Workload, records: npt.NDArray[np.int32]) -> npt.NDAr
 
 
 def shares_holding(workload: Workload, records: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """The same for conjunctions on many records: eight records in a byte.
+    """The same on many records: eight records in a byte.
 
     Args:
-        workload: conjunctions.
+        workload: the queries.
         records: one row of codes each.
     """
     literals = workload.literals
@@ -67,14 +67,17 @@ def shares_holding(workload: Workload, records: npt.NDArray[np.int32]) -> npt.ND
         terms[2 * one + 1] = np.packbits(~holds)  # the rest of the last byte is empty in both
     found = np.empty(len(workload), dtype=np.float64)
     lengths = np.diff(workload.start)
-    for length in np.unique(lengths).tolist():
-        queries = np.flatnonzero(lengths == length)
+    kinds = np.unique(np.column_stack([lengths, workload.is_parity]), axis=0)
+    for length, parity in kinds.tolist():
+        queries = np.flatnonzero((lengths == length) & (workload.is_parity == bool(parity)))
+        join = np.bitwise_xor if parity else np.bitwise_and
         for first in range(0, len(queries), AT_ONCE):
             some = queries[first : first + AT_ONCE]
             held = terms[workload.terms[workload.start[some]]]
             for place in range(1, length):
-                held &= terms[workload.terms[workload.start[some] + place]]
+                join(held, terms[workload.terms[workload.start[some] + place]], out=held)
             found[some] = np.bitwise_count(held).sum(axis=1, dtype=np.int64)
+    found[workload.is_parity] = len(records) - found[workload.is_parity]  # an odd number held
     return found / len(records)
 
 

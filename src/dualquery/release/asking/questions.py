@@ -153,7 +153,7 @@ class Questions:
         value = share(self.components, diagram)
         if isinstance(formula, Query):  # as the page and the answers to a workload have it
             named = [one.attribute for one in formula.literals]
-            found = self._errors(named, np.array([value]))[0]
+            found = self._errors(named, np.array([value]), formula.kind == "parity")[0]
             return Figure.within(value, float(np.maximum(found, self.joined(formula))), 0.0, 1.0)
         if diagram.never:
             raise QueryError("no record can satisfy the query")
@@ -405,11 +405,19 @@ class Questions:
         more = () if where is None else Diagram.of(where, self.schema).decisive
         return {*columns, *more}
 
-    def _errors(self, attributes: Sequence[int] | set[int], answers: Floats) -> Floats:
-        """The standard errors of shares of conjunctions of these attributes; NaN if unknown."""
+    def _errors(
+        self, attributes: Sequence[int] | set[int], answers: Floats, parity: bool = False
+    ) -> Floats:
+        """The standard errors of shares of conjunctions of these attributes; NaN if unknown.
+
+        Args:
+            attributes: those of the literals.
+            answers: the shares.
+            parity: whether it is parities instead.
+        """
         if self.errors is None or not all(self.drawn[a] for a in attributes):
             return np.full(answers.shape, np.nan)
-        flat = self.errors.at(np.full(answers.size, len(attributes)), answers.reshape(-1))
+        flat = self.errors.at(np.full(answers.size, len(attributes)), answers.reshape(-1), parity)
         return flat.reshape(answers.shape)
 
     def _numbers(self, column: int, use: str) -> Numbers:

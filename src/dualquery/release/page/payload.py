@@ -46,8 +46,8 @@ def _uncertainty(release: Published) -> Json | None:
 
     There is one row for queries of one literal, one for queries of two, and so on; the last row is
     for all longer ones. The page interpolates between the places. `lost` is the part of a
-    dependence that a fit typically loses. None if the release knows no
-    standard errors, because a page never guesses.
+    dependence that a fit typically loses. `unasked` has factors of conjunctions and of parities.
+    None if the release knows no standard errors, because a page never guesses.
     """
     errors = release.errors
     if errors is None or not np.all(np.isfinite(errors.scale)):
@@ -57,6 +57,7 @@ def _uncertainty(release: Published) -> Json | None:
         "places": places.tolist(),
         "rows": np.log(errors.scale).tolist(),
         "lost": errors.lost.tolist(),
+        "unasked": errors.unasked.tolist(),
     }
 
 

@@ -112,13 +112,22 @@ Object.assign(dualquery, (() => {
     // The standard error of an answer, where the release states one and the draws named all of
     // the query's attributes; never a guess.
     error(query, answer) {
-      const found = this.errorOf(query.literals.map((l) => l.attribute), answer);
+      const attributes = query.literals.map((l) => l.attribute);
+      const found = this.errorOf(attributes, answer, query.kind === "parity");
       return Number.isNaN(found) ? null : found;
     }
 
-    // The same for the share of a conjunction of these attributes; NaN where it is unknown.
-    errorOf(attributes, answer) {
+    // The same for the share of a conjunction, or a parity, of these attributes; NaN where it is
+    // unknown. Kinds of queries that were not asked have factors.
+    errorOf(attributes, answer, parity = false) {
       if (!this.uncertainty || !attributes.every((a) => this.drawn(a))) return NaN;
+      const factors = this.uncertainty.unasked[Number(parity)];
+      const factor = factors[Math.min(attributes.length, factors.length) - 1];
+      return factor * this.classError(attributes, answer);
+    }
+
+    // The error of conjunctions of so many attributes with such an answer.
+    classError(attributes, answer) {
       const {places, rows} = this.uncertainty;
       const row = rows[Math.min(attributes.length, rows.length) - 1];
       const at = Math.log(Math.max(Math.min(answer, 1 - answer), 1e-6));
