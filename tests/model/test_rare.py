@@ -147,7 +147,14 @@ def test_records_with_more_rare_codes_are_seen_where_no_pair_shows_them() -> Non
     found = departures_of_pairs(STACK, [pairs], share, variance, ROWS, 1.0)
     assert found.shared > 1.5 * found.overall
     assert found.shared > 3.0
-    assert found.square > 0.0
+    precise = rare_of(codes, 2, 5.0, random)
+    precise = departures_of_pairs(STACK, [precise], share, variance, ROWS, 1.0)
+    assert precise.square == pytest.approx(_mean_square(codes), rel=0.4)
+
+
+def _mean_square(codes: np.ndarray) -> float:
+    found = np.corrcoef(codes[:, USED].T)[np.triu_indices(WIDTH, 1)]
+    return float((found**2).mean() - 1.0 / ROWS)
 
 
 def test_charges_of_independent_attributes() -> None:

@@ -1,4 +1,4 @@
-"""Steps that measure rare cells: what is counted, what a record may be charged, what it costs."""
+"""Steps about rare cells: what records are charged, what is counted, and what that costs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.game.tables_player import Known, TablesPlayer
-from dualquery.game.tables_steps import RARE_KINDS, Step
+from dualquery.game.tables_steps import RARE_KINDS, Kind, Step
 from dualquery.game.wide_player import WidePlayer
-from dualquery.privacy.rare import Rare, edges_of, measure_charges, measure_rare
+from dualquery.privacy.rare import Charges, Rare, edges_of, measure_charges, measure_rare
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.rare import RareCells
 
 Int64 = npt.NDArray[np.int64]
-
-ENDS = 2.5
-"""Standard deviations above the mean where the charges of independent attributes end."""
 
 
 class RareCounter(Protocol):
@@ -32,10 +29,17 @@ class RareCounter(Protocol):
         ...
 
 
+def is_about_rare_cells(player: TablesPlayer, known: Known, step: Step) -> bool:
+    """Whether a step is about rare cells, given what was released before."""
+    if not isinstance(player, WidePlayer):
+        return False
+    return step.kind is Kind.CHARGES or (step.kind in RARE_KINDS and player.is_sparse(known))
+
+
 def measure_rare_step(
     counter: RareCounter, player: TablesPlayer, known: Known, step: Step, source: RandomSource
-) -> Rare:
-    """Measure what records are charged, unless that is known, and then the cells.
+) -> Charges | Rare:
+    """Measure what records are charged, or rare cells.
 
     Args:
         counter: counts over the private rows.
@@ -44,33 +48,32 @@ def measure_rare_step(
         step: what it may cost.
         source: where noise comes from.
     """
-    assert isinstance(player, WidePlayer)  # no other plan has such steps
+    assert isinstance(player, WidePlayer)  # no other player measures rare cells
     purse, cells = player.plan.purse, player.rare_cells(known, step)
-    most, charges = player.most_charged(known, step), None
-    if most is None:
-        expected, spread = player.expected_charge(known, cells)
-        edges = edges_of(expected, cells.heaviest)
-        scale = purse.scale(step.charged, 1)
-        charges = measure_charges(counter.histogram(cells, edges), edges, scale, source)
-        most = charges.most(player.total(known), expected + ENDS * spread)
+    if step.kind in (Kind.CHARGES, Kind.CHARGES_OF_PAIRS):
+        edges = edges_of(player.expected_charge(known, cells)[0], cells.heaviest)
+        scale = purse.scale(step.share, 1)
+        return measure_charges(counter.histogram(cells, edges), cells, edges, scale, source)
+    most = player.most_charged(known, cells)
     counts = counter.counts(cells, most)
-    return measure_rare(counts, cells, most, purse.scale(step.counted, most), source, charges)
+    return measure_rare(counts, cells, most, purse.scale(step.share, most), source)
 
 
-def is_rare_step(step: Step, one: Rare, player: TablesPlayer, known: Known) -> bool:
-    """Whether a journal's rare cells are those of this step, at its price."""
-    if step.kind not in RARE_KINDS or not isinstance(player, WidePlayer):
+def is_rare_step(step: Step, one: Charges | Rare, player: TablesPlayer, known: Known) -> bool:
+    """Whether a journal's charges or rare cells are those of this step, at its price."""
+    if not is_about_rare_cells(player, known, step):
         return False
-    cells, most = player.rare_cells(known, step), player.most_charged(known, step)
-    purse = player.plan.purse
-    if most is None:
-        paid = one.charges is not None and one.charges.scale == purse.scale(step.charged, 1)
+    assert isinstance(player, WidePlayer)  # no other player measures rare cells
+    cells, purse = player.rare_cells(known, step), player.plan.purse
+    if step.kind in (Kind.CHARGES, Kind.CHARGES_OF_PAIRS):
+        paid = isinstance(one, Charges) and one.scale == purse.scale(step.share, 1)
     else:
-        paid = one.charges is None and one.most == most
+        most = player.most_charged(known, cells)
+        paid = isinstance(one, Rare) and one.most == most
+        paid = paid and one.scale == purse.scale(step.share, most)
     return (
         paid
         and np.array_equal(one.cells.attributes, cells.attributes)
         and np.array_equal(one.cells.codes, cells.codes)
         and np.array_equal(one.cells.weights, cells.weights)
-        and one.scale == purse.scale(step.counted, one.most)
     )

@@ -11,12 +11,17 @@ import numpy.typing as npt
 from dualquery.base.errors import ReleaseError
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import Drawer, Observer
-from dualquery.game.rare_steps import RareCounter, is_rare_step, measure_rare_step
+from dualquery.game.rare_steps import (
+    RareCounter,
+    is_about_rare_cells,
+    is_rare_step,
+    measure_rare_step,
+)
 from dualquery.game.tables_player import Known, TablesPlayer
-from dualquery.game.tables_steps import RARE_KINDS, Kind, Step, TablesPlan
+from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Round, Transcript
 from dualquery.privacy.measuring import measure
-from dualquery.privacy.rare import Rare
+from dualquery.privacy.rare import Charges, Rare
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.marginals import Marginals
@@ -72,7 +77,7 @@ def play_tables(
             if step.kind is Kind.DRAWS:
                 drawn = _draws(drawer, player, known, temperature, step.draws, made, answers)
                 released = Released(drawn)
-            elif step.kind in RARE_KINDS:
+            elif is_about_rare_cells(player, known, step):
                 assert rare is not None  # a plan of rare cells is played by those who count them
                 released = Released.measured(measure_rare_step(rare, player, known, step, made))
             else:
@@ -110,8 +115,10 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         return one is None and len(queries) == step.draws and inside
     if one is None or len(released.draws):
         return False
-    if step.kind in RARE_KINDS or isinstance(one, Rare):
-        return isinstance(one, Rare) and is_rare_step(step, one, player, known)
+    if isinstance(one, Charges | Rare):
+        return is_rare_step(step, one, player, known)
+    if is_about_rare_cells(player, known, step):
+        return False
     tables = one.marginals.attributes
     if step.kind is Kind.AGAIN:
         fits = player.may_be_second(one.marginals)

@@ -38,7 +38,7 @@ from dualquery.model.stack import Stack
 from dualquery.model.strengths import strengths, strongest
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.measuring import Measurement
-from dualquery.privacy.rare import Rare
+from dualquery.privacy.rare import Charges, Rare
 from dualquery.workloads.marginals import Groups, Marginals
 from dualquery.workloads.workload import Workload
 
@@ -74,6 +74,7 @@ class Known:
         heard: the measurements as they were released, in bins.
         fine: the one-way tables in sub-bins, as they were released.
         again: what was measured in sub-bins since.
+        charges: what records are charged for rare cells.
         rare: the rare cells that were measured.
     """
 
@@ -84,6 +85,7 @@ class Known:
     heard: tuple[Measurement, ...] = ()
     fine: Measurement | None = None
     again: tuple[Measurement, ...] = ()
+    charges: tuple[Charges, ...] = ()
     rare: tuple[Rare, ...] = ()
 
 
@@ -294,6 +296,8 @@ class TablesPlayer:
         return tuple(ascent.mixture(one) for one in self._members(known))
 
     def _with(self, known: Known, released: Released) -> Known:
+        if isinstance(released.measurement, Charges):
+            return replace(known, charges=(*known.charges, released.measurement), named=())
         if isinstance(released.measurement, Rare):
             return replace(known, rare=(*known.rare, released.measurement), named=())
         if released.measurement is not None:

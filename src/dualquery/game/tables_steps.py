@@ -12,7 +12,7 @@ from functools import cached_property
 
 from dualquery.base.stored import Document, Json
 from dualquery.privacy.calibration import Budget
-from dualquery.privacy.events import Events, MeasurementEvent
+from dualquery.privacy.events import Events
 from dualquery.privacy.measuring import batch_event
 from dualquery.privacy.purse import Purse
 
@@ -26,16 +26,16 @@ class Kind(StrEnum):
     TRIPLES = "triple tables"
     DRAWS = "draws"
     NAMED = "named tables"
+    CHARGES = "what records are charged for rare codes"
     RARE = "rare codes"
+    CHARGES_OF_PAIRS = "what records are charged for pairs of rare codes"
     RARE_PAIRS = "pairs of rare codes"
     RARE_AGAIN = "rare codes again, or their pairs"
 
 
-RARE_KINDS = (Kind.RARE, Kind.RARE_PAIRS, Kind.RARE_AGAIN)
-"""Steps that measure rare cells instead of tables."""
-
-CHARGED = 0.02
-"""The share of the budget that says how much records are charged; at most a quarter of a step."""
+RARE_KINDS = (Kind.RARE, Kind.CHARGES_OF_PAIRS, Kind.RARE_PAIRS, Kind.RARE_AGAIN)
+"""Steps about rare cells, if the charges show that they are worth it; else they measure pair
+tables."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,6 @@ class Step:
     level: int = 0
     """Of pairs and triples: how much more, or less, the workload asks about these tables than
     about most; see `levels_of`."""
-
-    @property
-    def charged(self) -> float:
-        """Of a step that measures rare cells: the share for what records are charged."""
-        return 0.0 if self.kind is Kind.RARE_AGAIN else min(CHARGED, 0.25 * self.share)
-
-    @property
-    def counted(self) -> float:
-        """Of a step that measures rare cells: the share for the cells themselves."""
-        return self.share - self.charged
 
 
 @dataclass(frozen=True)
@@ -159,19 +149,17 @@ class TablesPlan:
                 temperature = self.purse.temperature(step.share, step.draws)
                 more = self.budget.events([temperature], [step.draws])
             elif step.kind in RARE_KINDS:
-                # What is paid is a share, so it does not depend on the bound that is found.
-                shares = [share for share in (step.charged, step.counted) if share]
-                more = Events.of_measurements(*(self._one(share) for share in shares))
+                # What is paid is a share. So it depends neither on what records are charged nor on
+                # how many tables are measured instead.
+                scale = self.purse.scale(step.share, 1)
+                event = batch_event(self.purse.noise, scale, 1, self.budget.unit)
+                more = Events.of_measurements(event)
             else:
                 scale = self.purse.scale(step.share, step.tables)
                 event = batch_event(self.purse.noise, scale, step.tables, self.budget.unit)
                 more = Events.of_measurements(event)
             planned = planned.then(more)
         return planned
-
-    def _one(self, share: float) -> MeasurementEvent:
-        """What one table costs if it is measured for this share."""
-        return batch_event(self.purse.noise, self.purse.scale(share, 1), 1, self.budget.unit)
 
 
 _SETTINGS = (

@@ -20,7 +20,7 @@ from dualquery.privacy.unit import Unit
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What one round released: draws, or measured tables or rare cells."""
+    """What one round released: draws, or what was measured."""
 
     draws: Draws
     measurement: Measured | None = None

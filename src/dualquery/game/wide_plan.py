@@ -45,9 +45,9 @@ WORTH_SEEING = 0.01
 SMALL = 0.02
 """The largest standard deviation of a share of which rare cells are measured."""
 
-FIRST_LOOK, RARE, RARE_PAIRS = 0.1, 0.35, 0.2
-"""Of the budget for rare cells: for one-way tables, for rare codes, for pairs of them. The rest is
-for codes again or for pairs again."""
+FIRST_LOOK, CHARGES, RARE, RARE_PAIRS = 0.1, 0.02, 0.4, 0.24
+"""Of the budget for rare cells: for one-way tables, for what records are charged, twice, for rare
+codes, and for pairs of them. The rest is for codes again or for pairs again."""
 
 ROUNDS = 3
 """Of draws."""
@@ -147,11 +147,14 @@ def _by_rare_cells(purse: Purse, shape: Shape) -> bool:
 
 def _rare_steps(left: float, attributes: int, pairs: int) -> tuple[Step, ...]:
     """Rare cells: one-way tables say which codes are rare, pairs what the rest is spent on."""
+    rest = 1.0 - FIRST_LOOK - 2.0 * CHARGES - RARE - RARE_PAIRS
     return (
         Step(Kind.ONE_WAY, FIRST_LOOK * left, attributes),
+        Step(Kind.CHARGES, CHARGES * left, 1),
         Step(Kind.RARE, RARE * left, attributes),
+        Step(Kind.CHARGES_OF_PAIRS, CHARGES * left, 1),
         Step(Kind.RARE_PAIRS, RARE_PAIRS * left, pairs),
-        Step(Kind.RARE_AGAIN, (1.0 - FIRST_LOOK - RARE - RARE_PAIRS) * left, pairs),
+        Step(Kind.RARE_AGAIN, rest * left, pairs),
     )
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dualquery.game.tables_player import DECAY_SQUARE, Known, TablesPlayer
 from dualquery.game.tables_shape import weighed_sets
-from dualquery.game.tables_steps import Kind, Step, TablesPlan
+from dualquery.game.tables_steps import RARE_KINDS, Kind, Step, TablesPlan
 from dualquery.model.dependence import CLEAR, Dependence
 from dualquery.model.ensemble import Climb, climbed
 from dualquery.model.grouping import LEAST
@@ -29,6 +29,7 @@ from dualquery.model.terms import Term
 from dualquery.model.training import Ascent, Parameters
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.rare import Rare
+from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.rare import RareCells
 from dualquery.workloads.workload import Workload
 
@@ -43,6 +44,13 @@ nothing then: a factor that all attributes share is seen in none of them."""
 
 LIGHTEST, HEAVIEST = 4, 64
 """The weights of rare codes: of a code that half of the records have, and at most."""
+
+ENDS = 2.5
+"""Standard deviations above the mean where the charges of independent attributes end."""
+
+WORTH_RARE = 1.75
+"""How much more precise than one-way tables rare codes must be, for the same price. Rare cells of
+single attributes and of pairs share the budget, while pair tables speak of both."""
 
 PART_SEED = 17
 """Decides which pairs are measured where there are too many; it is public."""
@@ -78,8 +86,9 @@ class WidePlayer(TablesPlayer):
     decision is a function of the first pairs and of what was measured before them, so it never
     changes in a run.
 
-    Where all attributes have two codes, rare cells are measured. What remains once the pairs have
-    spoken goes to single codes if attributes are independent, and to pairs if they are not.
+    Where all attributes have two codes, rare cells are measured if the first one-way tables show
+    that codes are rare enough. What remains once the pairs have spoken goes to single codes if
+    attributes are independent, and to pairs if they are not.
     """
 
     # What the first pairs said: a memory of what could be computed again.
@@ -93,9 +102,10 @@ class WidePlayer(TablesPlayer):
 
     def dependence(self, known: Known) -> Dependence:
         """What the pairs say about it; nothing before they are measured."""
-        if any(step.kind is Kind.RARE_PAIRS for step in self.plan.steps):
+        if known.rare:
             return self._rare_dependence(known)
-        steps = sum(step.kind in (Kind.ONE_WAY, Kind.PAIRS) for step in self.plan.steps)
+        listed = (Kind.ONE_WAY, Kind.PAIRS, *RARE_KINDS)
+        steps = sum(step.kind in listed for step in self.plan.steps)
         if steps < 2 or len(known.measurements) < steps:
             return Dependence(0.0, 0.0)
         first = known.measurements[:steps]
@@ -139,32 +149,62 @@ class WidePlayer(TablesPlayer):
         """What was measured about each 0/1 attribute alone."""
         return margins(self._stack(known), known.measurements, self.total(known), known.rare)
 
+    def is_sparse(self, known: Known) -> bool:
+        """Whether rare cells are worth more than pair tables, as the first charges say.
+
+        With tables of U attributes the variance of a share is in proportion to U, and with rare
+        codes to twice what a record may be charged, over the weight of each.
+        """
+        cells = known.charges[0].cells
+        charged = 2.0 * self.most_charged(known, cells) * float((1.0 / cells.weights).mean())
+        return len(cells) > WORTH_RARE * charged
+
+    def marginals(self, known: Known, step: Step) -> Marginals:
+        """The tables that a step measures; pairs in the place of rare cells that are not worth it.
+
+        Every such step measures a part of the pairs, as large as its share.
+        """
+        if step.kind not in RARE_KINDS:
+            return super().marginals(known, step)
+        sets = self._sets(Kind.PAIRS)[0]
+        rare = [one for one in self.plan.steps if one.kind in RARE_KINDS]
+        ends = np.cumsum([0.0, *(one.share for one in rare)])
+        cuts = np.rint(len(sets) * ends / ends[-1]).astype(np.int64)
+        place = rare.index(step)
+        order = np.random.default_rng(PART_SEED).permutation(len(sets))
+        part = np.sort(order[cuts[place] : cuts[place + 1]])
+        return Marginals(self._stack(known).groups, sets[part])
+
     def rare_cells(self, known: Known, step: Step) -> RareCells:
-        """The rare cells that a step measures: a function of what was released before."""
-        arity = 1
-        if step.kind is Kind.RARE_AGAIN:
-            arity = 2 if self.dependence(known).found else 1
-            return next(one.cells for one in known.rare if one.cells.arity == arity)
+        """The rare cells that a step is about: a function of what was released before."""
+        if step.kind is Kind.CHARGES:
+            return self._rare_codes(known)
+        if step.kind is Kind.RARE:
+            return known.charges[0].cells
+        if step.kind is Kind.CHARGES_OF_PAIRS:
+            sets, codes = self._sets(Kind.PAIRS)[0], known.charges[0].cells.codes
+            return RareCells(sets, codes, np.ones(len(sets), dtype=np.int64))
+        if step.kind is Kind.RARE_PAIRS or self.dependence(known).found:
+            return known.charges[1].cells
+        return known.charges[0].cells
+
+    def _rare_codes(self, known: Known) -> RareCells:
+        """The rare code of every attribute, as one-way tables say."""
         share = self.alone(known)
         codes = np.zeros(len(self.workload.schema), dtype=np.uint8)
         codes[self.used] = share.share < 0.5
-        if known.rare:  # what was measured says which codes are rare
-            codes = known.rare[0].cells.codes
-        if step.kind is Kind.RARE_PAIRS:
-            sets = self._sets(Kind.PAIRS)[0]
-            return RareCells(sets, codes, np.ones(len(sets), dtype=np.int64))
         # A share that drowns in its noise is not taken for smaller than the noise.
         rare = np.maximum(np.minimum(share.share, 1.0 - share.share), np.sqrt(share.variance))
         weights = np.rint(LIGHTEST * np.sqrt(0.5 / rare)).astype(np.int64)
         weights = np.clip(weights, LIGHTEST, HEAVIEST)
         return RareCells(self.used[:, None].astype(np.int32), codes, weights)
 
-    def most_charged(self, known: Known, step: Step) -> int | None:
-        """What a record may be charged for the cells of a step, if an earlier step found it."""
-        if step.kind is not Kind.RARE_AGAIN:
-            return None
-        cells = self.rare_cells(known, step)
-        return next(one.most for one in known.rare if one.cells.arity == cells.arity)
+    def most_charged(self, known: Known, cells: RareCells) -> int:
+        """What a record may be charged for some cells, as the charges say."""
+        found = next(one for one in known.charges if one.cells is cells)
+        first = Known(known.measurements[:1])
+        mean, spread = self.expected_charge(first, cells)
+        return found.most(self.total(first), mean + ENDS * spread)
 
     def expected_charge(self, known: Known, cells: RareCells) -> tuple[float, float]:
         """What a record is charged if attributes are independent: mean and standard deviation."""

@@ -18,6 +18,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.model.moments import beyond_noise
 from dualquery.model.signs import are_binary, pooled_sums
 from dualquery.model.stack import Stack
 from dualquery.model.strengths import beyond_chance
@@ -27,6 +28,9 @@ Floats = npt.NDArray[np.float64]
 
 CLEAR = 6.0
 """Standard deviations, of the sum over all pairs, from which attributes count as dependent."""
+
+SURE = 0.5
+"""Standard deviations that are taken off what pair tables show of weak dependence."""
 
 CLEAR_PAIR = 60.0
 """The same for the square of one pair: the largest of a million independent ones stays below it,
@@ -40,9 +44,10 @@ class Dependence:
     Attributes:
         overall: the sum over all pairs.
         largest: the largest of single pairs.
-        square: the mean square of all correlations, less what noise and chance alone make of it;
-            never negative, and known for 0/1 attributes only. Dependence that is too weak to be
-            modelled still moves answers by so much.
+        square: the mean square of all correlations, less what noise and chance alone make of it,
+            and less some of the standard deviation of that; never negative, and known for 0/1
+            attributes only. Dependence that is too weak to be modelled still moves answers by so
+            much.
     """
 
     overall: float
@@ -127,6 +132,6 @@ def _of_signs(
     expected = noise + total * chance * both
     away: Floats = (squares / expected - 1.0) / np.sqrt(2.0)
     room = float((total**2 * both).sum())
-    square = max(0.0, float((squares - expected).sum()) / room) if room > 0.0 else 0.0
+    square = beyond_noise(float((squares - expected).sum()), expected, room, SURE)
     overall = float(away.sum() / np.sqrt(len(away)))
-    return Dependence(overall, float(away.max()), min(1.0, square))
+    return Dependence(overall, float(away.max()), square)

@@ -178,3 +178,22 @@ class _Listed:
     @cached_property
     def start(self) -> Ints:
         return np.arange(len(self.first) + 1)
+
+
+def beyond_noise(excess: float, expected: Floats, room: float, sure: float) -> float:
+    """The mean square of correlations that pairs show beyond noise; between 0 and 1.
+
+    A sum of squares of noise has the variance 2Σe², e being what each square is expected to be.
+    Some of its standard deviation is taken off. Without that, half of all independent tables would
+    be said to have some dependence, and their intervals would be too long.
+
+    Args:
+        excess: by how much the sum of squares is above what is expected of it.
+        expected: of each square.
+        room: what the sum would be if all correlations were one.
+        sure: how many standard deviations are taken off.
+    """
+    if room <= 0.0:
+        return 0.0
+    noise = float(np.sqrt(2.0 * (expected**2).sum()))
+    return float(np.clip((excess - sure * noise) / room, 0.0, 1.0))

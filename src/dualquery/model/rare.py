@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.model.moments import MOST, Moments, Sums
+from dualquery.model.moments import MOST, Moments, Sums, beyond_noise
 from dualquery.model.stack import Stack
 from dualquery.model.terms import Singles, Slopes
 from dualquery.privacy.rare import Rare
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+SURE = 1.0
+"""Standard deviations that are taken off what rare cells show of weak dependence. It weighs most on
+answers about several rare codes, and fewer pairs speak for it than with tables."""
 
 
 def rare_rows(stack: Stack, rare: Rare) -> Ints:
@@ -116,11 +120,9 @@ def departures_of_pairs(
     expected = noise + total * chance * both
     # The noise of all counts is alike, so pairs of codes that are less rare say more.
     room = float((total * both) @ (total * both))
-    square = max(0.0, float(both @ (squares - expected)) / room) if room > 0.0 else 0.0
+    square = beyond_noise(float(both @ (squares - expected)), both * expected, room, SURE)
     away = (squares / expected - 1.0) / np.sqrt(2.0)
-    return Departures(
-        pairs.sets, away, min(1.0, square), _shared(pairs, share, variance, total, chance)
-    )
+    return Departures(pairs.sets, away, square, _shared(pairs, share, variance, total, chance))
 
 
 def _shared(pairs: Sums, share: Floats, variance: Floats, total: float, chance: float) -> float:

@@ -46,14 +46,16 @@ top down to every bin are compared, and the largest of so many is above two ofte
 
 @dataclass(frozen=True, eq=False)
 class Charges:
-    """How many records are charged how much, with noise.
+    """How many records are charged how much for some rare cells, with noise.
 
     Attributes:
-        edges: record counts of bin i are charged from `edges[i]` up to `edges[i + 1] − 1`.
+        cells: which.
+        edges: the records of bin i are charged from `edges[i]` up to `edges[i + 1] − 1`.
         counts: the noisy number of records of each bin.
         scale: σ of their noise.
     """
 
+    cells: RareCells
     edges: Int64
     counts: Int64
     scale: float
@@ -73,6 +75,28 @@ class Charges:
         seen = np.flatnonzero(above > CUT * total + noise)
         bins = seen[0] if len(seen) else len(above) - 1
         return max(1, int(self.edges[len(self.counts) - bins]) - 1, math.ceil(least))
+
+    def events(self, neighbours: Neighbours | Unit) -> tuple[MeasurementEvent, ...]:
+        """What the charges cost: one marginal."""
+        return (batch_event(Noise.GAUSSIAN, self.scale, 1, neighbours),)
+
+    def to_arrays(self) -> dict[str, Array]:
+        """The charges as arrays, for files."""
+        return {
+            **_arrays_of(self.cells),
+            "edges": self.edges,
+            "counts": self.counts,
+            "scale": np.array(self.scale),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Charges:
+        """The inverse of `to_arrays`."""
+        edges, counts = arrays["edges"], arrays["counts"]
+        whole = all(one.dtype.kind in "iu" for one in (edges, counts))
+        if not whole or edges.ndim != 1 or counts.shape != (len(edges) - 1,) or not len(counts):
+            raise ParameterError("expected a noisy number of records per bin of charges")
+        return cls(_cells_of(arrays), edges, counts, _number(arrays["scale"]))
 
 
 def edges_of(expected: float, heaviest: int) -> Int64:
@@ -100,14 +124,12 @@ class Rare:
         most: the most that a record is charged; it counts in no more cells than that pays for.
         scale: σ of the noise of a cell of weight 1; of a cell of weight w it is σ/√w.
         counts: the noisy count of each cell.
-        charges: what decided `most`; None if an earlier measurement did.
     """
 
     cells: RareCells
     most: int
     scale: float
     counts: Int64
-    charges: Charges | None = None
 
     @property
     def variances(self) -> Floats:
@@ -115,54 +137,43 @@ class Rare:
         return self.scale**2 / self.cells.weights + 1.0 / 12.0
 
     def events(self, neighbours: Neighbours | Unit) -> tuple[MeasurementEvent, ...]:
-        """What the measurement costs, as accountants read it: the charges, then the cells."""
-        counts = batch_event(Noise.GAUSSIAN, self.scale, self.most, neighbours)
-        if self.charges is None:
-            return (counts,)
-        return (batch_event(Noise.GAUSSIAN, self.charges.scale, 1, neighbours), counts)
+        """What the cells cost: as many marginals as a record may be charged."""
+        return (batch_event(Noise.GAUSSIAN, self.scale, self.most, neighbours),)
 
     def to_arrays(self) -> dict[str, Array]:
         """The measurement as arrays, for files."""
-        found: dict[str, Array] = {
-            "attributes": self.cells.attributes,
-            "rare_codes": self.cells.codes,
-            "weights": self.cells.weights,
+        return {
+            **_arrays_of(self.cells),
             "most": np.array(self.most),
             "scale": np.array(self.scale),
             "counts": self.counts,
         }
-        if self.charges is not None:
-            found |= {
-                "edges": self.charges.edges,
-                "charged": self.charges.counts,
-                "charged_scale": np.array(self.charges.scale),
-            }
-        return found
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Rare:
         """The inverse of `to_arrays`."""
-        attributes, codes = arrays["attributes"], arrays["rare_codes"]
-        whole = (attributes, codes, arrays["weights"], arrays["most"], arrays["counts"])
-        if codes.ndim != 1 or any(one.dtype.kind not in "iu" for one in whole):
-            raise ParameterError("expected rare cells of attributes that have a rare code")
-        cells = RareCells(attributes, codes, arrays["weights"])
-        if arrays["counts"].shape != (len(cells),):
-            raise ParameterError(
-                f"expected {len(cells)} noisy counts, found {arrays['counts'].shape}"
-            )
-        charges = None
-        if "edges" in arrays:
-            charges = Charges(arrays["edges"], arrays["charged"], _number(arrays["charged_scale"]))
-            if (
-                charges.edges.ndim != 1
-                or charges.counts.shape != (len(charges.edges) - 1,)
-                or charges.edges.dtype.kind not in "iu"
-                or charges.counts.dtype.kind not in "iu"
-            ):
-                raise ParameterError("expected a noisy number of records per bin of charges")
-        most = int(_number(arrays["most"]))
-        return cls(cells, most, _number(arrays["scale"]), arrays["counts"], charges)
+        cells, counts, most = _cells_of(arrays), arrays["counts"], arrays["most"]
+        if counts.shape != (len(cells),) or any(
+            one.dtype.kind not in "iu" for one in (counts, most)
+        ):
+            raise ParameterError(f"expected {len(cells)} noisy counts, found {counts.shape}")
+        return cls(cells, int(_number(most)), _number(arrays["scale"]), counts)
+
+
+def _arrays_of(cells: RareCells) -> dict[str, Array]:
+    return {
+        "attributes": cells.attributes,
+        "rare_codes": cells.codes,
+        "weights": cells.weights,
+    }
+
+
+def _cells_of(arrays: Arrays) -> RareCells:
+    attributes, codes, weights = (arrays[n] for n in ("attributes", "rare_codes", "weights"))
+    whole = all(one.dtype.kind in "iu" for one in (attributes, codes, weights))
+    if not whole or codes.ndim != 1:
+        raise ParameterError("expected rare cells of attributes that have a rare code")
+    return RareCells(attributes, codes, weights)
 
 
 def _number(array: Array) -> float:
@@ -171,27 +182,32 @@ def _number(array: Array) -> float:
     return float(array)
 
 
-Measured = Measurement | Rare
+Measured = Measurement | Charges | Rare
 """What one step measured."""
 
 
 def read_measured(arrays: Arrays) -> Measured:
     """A measurement from its arrays, of either kind."""
-    return Rare.from_arrays(arrays) if "rare_codes" in arrays else Measurement.from_arrays(arrays)
+    if "rare_codes" not in arrays:
+        return Measurement.from_arrays(arrays)
+    return Charges.from_arrays(arrays) if "edges" in arrays else Rare.from_arrays(arrays)
 
 
-def measure_charges(counts: Int64, edges: Int64, scale: float, source: RandomSource) -> Charges:
+def measure_charges(
+    counts: Int64, cells: RareCells, edges: Int64, scale: float, source: RandomSource
+) -> Charges:
     """Add exact noise to the private histogram of charges.
 
     Args:
         counts: private numbers of records, one per bin.
+        cells: what records are charged for.
         edges: of the bins; a function of what was released before.
         scale: σ of the noise.
         source: where random words come from; only the operating system's source is private.
     """
     if counts.shape != (len(edges) - 1,):
         raise ParameterError(f"expected {len(edges) - 1} counts, found {counts.shape}")
-    return Charges(edges, counts + rounded_gaussian(scale, len(counts), source), scale)
+    return Charges(cells, edges, counts + rounded_gaussian(scale, len(counts), source), scale)
 
 
 def measure_rare(
@@ -200,7 +216,6 @@ def measure_rare(
     most: int,
     scale: float,
     source: RandomSource,
-    charges: Charges | None = None,
 ) -> Rare:
     """Add exact noise to private counts of rare cells.
 
@@ -213,7 +228,6 @@ def measure_rare(
         most: the most that a record was charged.
         scale: σ of the noise of a cell of weight 1.
         source: where random words come from; only the operating system's source is private.
-        charges: what decided `most`, if it is released with the cells.
     """
     if counts.shape != (len(cells),):
         raise ParameterError(f"expected {len(cells)} counts, found {counts.shape}")
@@ -221,7 +235,7 @@ def measure_rare(
     for weight in np.unique(cells.weights).tolist():
         chosen = np.flatnonzero(cells.weights == weight)
         noisy[chosen] += rounded_gaussian(cell_scale(scale, weight), len(chosen), source)
-    return Rare(cells, most, scale, noisy, charges)
+    return Rare(cells, most, scale, noisy)
 
 
 def cell_scale(scale: float, weight: int) -> float:

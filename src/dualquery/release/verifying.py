@@ -22,7 +22,7 @@ from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Round, Transcript
 from dualquery.privacy.measuring import Measurement
-from dualquery.privacy.rare import Rare
+from dualquery.privacy.rare import Charges, Rare
 from dualquery.workloads.marginals import Groups, Marginals
 
 if TYPE_CHECKING:  # whoever only asks for figures does not wait for these
@@ -133,7 +133,7 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
     for number, one in enumerate(transcript):
         if one.measurement is None:
             continue
-        if isinstance(one.measurement, Rare):
+        if isinstance(one.measurement, Charges | Rare):
             if not _are_rare_cells(one.measurement, schema) or len(one.draws):
                 raise ReleaseError(
                     f"what round {number + 1} measured are no rare cells of its schema"
@@ -155,13 +155,13 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
             raise ReleaseError(f"the tables of round {number + 1} are no marginals of its schema")
 
 
-def _are_rare_cells(rare: Rare, schema: Schema) -> bool:
+def _are_rare_cells(rare: Charges | Rare, schema: Schema) -> bool:
     """Whether they are about 0/1 attributes of the schema, and their charges begin at 0."""
     if rare.cells.codes.shape != (len(schema),) or np.any(schema.sizes[rare.cells.used] != 2):
         return False
-    if rare.charges is None:
+    if isinstance(rare, Rare):
         return True
-    edges = rare.charges.edges
+    edges = rare.edges
     return bool(edges[0] == 0 and edges[-1] > rare.cells.heaviest and np.all(np.diff(edges) > 0))
 
 
@@ -221,8 +221,10 @@ def check_plan(parameters: RunParameters, transcript: Transcript, schema: Schema
         raise ReleaseError("its free attributes follow tables, but a model played")
     from dualquery.game.tables_steps import RARE_KINDS, Kind
 
-    rare = [isinstance(one.measurement, Rare) for one in transcript]
-    if rare != [step.kind in RARE_KINDS for step in plan.steps]:
+    rare = [isinstance(one.measurement, Charges | Rare) for one in transcript]
+    charged = [step.kind is Kind.CHARGES for step in plan.steps]
+    every = [step.kind in (Kind.CHARGES, *RARE_KINDS) for step in plan.steps]
+    if rare not in (charged, every):
         raise ReleaseError("its rounds are not those of the plan in its parameters")
     drawn = [step.kind is Kind.DRAWS for step in plan.steps]
     if drawn != [not one for one in measured] or any(
