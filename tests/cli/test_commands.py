@@ -157,6 +157,11 @@ def test_bad_questions_are_refused_in_one_line(run, files, release) -> None:
         (("table", "sex", "--format", "xls"), "'xls' is not one of"),
         (("summary", "sex"), "'sex' holds text; a mean needs a column of numbers"),
         (("summary", "age", "--by", "agee"), "did you mean 'age'?"),
+        (("summary", "age", "--where", "smoker & !smoker"), "no record can satisfy the condition"),
+        (
+            ("summary", "age", "--where", "!(smoker | !smoker)", "--by", "sex", "--json"),
+            "no record can satisfy the condition",
+        ),
     ):
         done = run(asked[0], files / "out", *asked[1:])
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)

@@ -265,6 +265,27 @@ def test_descriptions_by_group(release: Release) -> None:
     assert rows[0]["low"] == pytest.approx(found.low)
 
 
+def test_descriptions_of_no_records_are_refused() -> None:
+    attributes = (
+        dq.Attribute.numeric("age", [0, 20, 40]),
+        dq.Attribute.numeric("rate", [0, 1, 2], missing=True),
+        dq.Attribute.binary("smoker"),
+    )
+    made = with_mixture(made_release(Schema(attributes), 60), 3)
+    with pytest.raises(QueryError, match=r"^no record can satisfy the condition$"):
+        made.describe("age", where="smoker & !smoker")
+    with pytest.raises(QueryError, match=r"^no record can satisfy the condition$"):
+        made.describe("age", where="!(age<20 | age>=20)", by="smoker")
+    missing = "no record that satisfies the condition has a number in 'rate'"
+    with pytest.raises(QueryError, match=f"^{missing}$"):
+        made.describe("age", "rate", where="!(rate>=0)")
+    # A group without numbers beside one with numbers has rows without values.
+    rows = made.describe("age", where="age<20", by="age").to_pylist()
+    assert [row["value"] is None for row in rows] == [False] * 4 + [True] * 4
+    rows = made.describe("rate", by="rate").to_pylist()
+    assert [row["value"] is None for row in rows] == [False] * 8 + [True] * 4
+
+
 def test_rows_of_a_formula_satisfy_it_and_follow_its_shares(release: Release) -> None:
     where = "smoker & age>=50 | sex=Male & !smoker"
     formula = parse_formula(where, release.schema)

@@ -195,6 +195,13 @@ class Askable:
             groups = groups_of(self.schema, place, condition)
             self._check(unknown, [place])
         self._check(unknown, named(condition, places))
+        if condition is not None:
+            self.questions.refuse_impossible(condition)
+            for column, place in zip(columns, places, strict=True):
+                if not self.questions.has_numbers(place, condition):
+                    raise QueryError(
+                        f"no record that satisfies the condition has a number in {column!r}"
+                    )
         return [
             {"column": column, **label, **row}
             for column, place in zip(columns, places, strict=True)

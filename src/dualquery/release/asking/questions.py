@@ -382,6 +382,18 @@ class Questions:
             rest = self._rest(Diagram.of(where, self.schema), total)
         return _Cells(joint, np.append(own.reshape(-1), rest), total)
 
+    def refuse_impossible(self, where: Formula) -> None:
+        """Refuse a condition that nothing satisfies: figures of no records say nothing."""
+        condition = Diagram.of(where, self.schema)
+        if condition.never:
+            raise QueryError("no record can satisfy the condition")
+        self._total(share(self.components, condition))
+
+    def has_numbers(self, column: int, where: Formula | None) -> bool:
+        """Whether some records that satisfy a condition have a number in a column."""
+        present = self._present([column], where)
+        return float(cells(self.components, [column], self.schema, present).sum()) > 0.0
+
     def _total(self, total: float) -> float:
         if total <= 0.0:
             raise QueryError("the release holds the condition for impossible")

@@ -8,7 +8,6 @@ from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
 from dualquery.release.asking.figure import Figure
 from dualquery.release.asking.labels import code_labels
-from dualquery.release.asking.probabilities import cells
 from dualquery.release.asking.questions import Questions
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
@@ -27,9 +26,9 @@ def groups_of(
 
 
 def described(questions: Questions, place: int, where: Formula | None) -> list[Json]:
-    """The mean and the quartiles of a column, one row each; empty where there are no records."""
+    """The mean and the quartiles of a column, one row each; empty where there are no numbers."""
     figures: dict[str, Figure | None] = dict.fromkeys(["mean", *QUARTILES])
-    if where is None or cells(questions.components, [place], questions.schema, where).sum() > 0.0:
+    if where is None or questions.has_numbers(place, where):
         figures["mean"] = questions.mean(place, where)
         found = questions.quantiles(place, list(QUARTILES.values()), where)
         figures |= dict(zip(QUARTILES, found, strict=True))
