@@ -155,6 +155,64 @@ def test_the_same_measured_tables_from_workers(tmp_path: Path, address: str) -> 
     assert not held._ROWS
 
 
+@pytest.mark.parametrize("player", ["tables", "model", "record"])
+def test_rules_and_known_shares_with_workers(tmp_path: Path, address: str, player: str) -> None:
+    """Orders, dependences, structural zeros and known shares hold, and nothing differs."""
+    random, size = np.random.default_rng(2), 3000
+    region = random.choice(["n", "s", "w"], size)
+    begun = random.integers(0, 80, size)
+    ended = pa.array(begun + random.integers(0, 20, size), mask=random.random(size) < 0.1)
+    smoker = random.integers(0, 2, size)
+    rows = pa.table(
+        {
+            "region": region,
+            "capital": np.where(region == "n", "c", "a"),
+            "begun": begun,
+            "ended": ended,
+            "smoker": smoker,
+            "packs": np.where(smoker == 1, random.integers(1, 4, size), 0),
+        }
+    )
+    parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=400)
+    schema = Schema(
+        (
+            Attribute.categorical("region", ["n", "s", "w"]),
+            Attribute.categorical("capital", ["a", "b", "c"]),
+            Attribute.numeric("begun", [0, 30, 60, 100], type="whole"),
+            Attribute.numeric("ended", [0, 50, 100], type="whole", missing=True),
+            Attribute.binary("smoker"),
+            Attribute.categorical("packs", range(4)),
+        ),
+        rules=(
+            {"order": ["begun", "ended"]},
+            {"determines": {"region": "capital"}},
+            {"if": "packs in {1, 2, 3}", "then": "smoker"},
+        ),
+    )
+    known = ("region=n = 0.36", "packs=2 = 0.15")
+    job = {"epsilon": 4.0, "delta": 1e-6, "queries": 80, "k": 2, "seed": 5, "errors": False}
+    drawn = {} if player == "tables" else {"player": player, "rounds": 8, "samples": 40}
+    job |= {"known": known, **drawn}
+    here = DualQuery(**job).fit(tmp_path, schema=schema)
+    there = DualQuery(**job, engine="dask", scheduler=address).fit(tmp_path, schema=schema)
+    assert bool(here.transcript.measurements) == (player == "tables")
+    assert_same(here, there)
+    assert here.model is not None
+    assert there.model is not None
+    np.testing.assert_array_equal(here.model.tables, there.model.tables)
+    assert there.answer("region=n") == pytest.approx(0.36, abs=1e-6)
+    assert there.answer("packs=2") == pytest.approx(0.15, abs=1e-6)
+    for where in (None, "smoker", "region=s & begun>=30"):
+        found = there.sample(500, where=where, seed=1).to_pylist()
+        assert len({(row["region"], row["capital"]) for row in found}) == len(
+            {row["region"] for row in found}
+        )
+        assert all(row["ended"] is None or row["begun"] <= row["ended"] for row in found)
+        assert all(row["smoker"] or row["packs"] == 0 for row in found)
+    assert not held._HELD
+    assert not held._ROWS
+
+
 @pytest.mark.parametrize(
     ("room", "width"), [(held.MOST_KEPT, kept.MOST_WIDTH), (0, kept.MOST_WIDTH), (1, 0)]
 )

@@ -123,6 +123,73 @@ def test_a_release(tmp_path: Path) -> None:
     assert "en;fr" in sampled.column("languages").to_pylist()
 
 
+RULED = """
+[attributes.b]
+binary = true
+[attributes.languages]
+values = ["en", "fr", "de", "sign language"]
+separator = ";"
+[attributes.office]
+values = ["Bonn", "Lyon"]
+[attributes.age]
+edges = [0, 50, 100]
+
+[[constraints]]
+if = "languages:fr"
+then = "languages:en"
+[[constraints]]
+forbid = "languages:de & age<50"
+[[constraints]]
+forbid = '"languages:sign language" & office=Lyon'
+[[constraints]]
+determines = {b = "languages:de"}
+"""
+
+
+@pytest.mark.parametrize("player", ["tables", "model", "record"])
+def test_rules_on_single_answers(tmp_path: Path, player: str) -> None:
+    (tmp_path / "schema.toml").write_text(RULED, encoding="utf-8")
+    schema = Schema.load(tmp_path / "schema.toml")
+    schema.save(tmp_path / "again.toml")
+    assert Schema.load(tmp_path / "again.toml") == schema
+    random, size = np.random.default_rng(1), 2000
+    german = random.random(size) < 0.3
+    office = random.choice(["Bonn", "Lyon"], size)
+    signs = (random.random(size) < 0.4) & (office == "Bonn")
+    spoken = random.choice(["", "en", "en;fr"], size)
+    cells = [
+        ";".join(filter(None, [words, "de" * bool(de), "sign language" * bool(sign)])) or None
+        for words, de, sign in zip(spoken, german, signs, strict=True)
+    ]
+    age = np.where(german, random.integers(50, 100, size), random.integers(0, 100, size))
+    rows = pa.table({"b": german.astype(int), "languages": cells, "office": office, "age": age})
+    assert dq.check(rows, schema).notes == ()
+    broken = rows.set_column(1, "languages", pa.array(["fr", *cells[1:]]))
+    (note,) = dq.check(broken, schema).notes
+    assert "rule 1 (if languages:fr then languages:en) is broken by 1 row" in note
+    drawn = {} if player == "tables" else {"player": player, "rounds": 8, "samples": 40}
+    known = ("languages:en = 0.7", "office=Lyon = 0.45")
+    job = dq.DualQuery(
+        epsilon=10.0, delta=1e-5, queries=100, k=2, errors=False, known=known, **drawn
+    )
+    job.release(rows, tmp_path / "out", schema=schema)
+    made = dq.load(tmp_path / "out")
+    assert made.answer("languages:fr & !languages:en") == 0.0
+    assert made.answer("languages:en") == pytest.approx(0.7, abs=1e-6)
+    assert made.answer("office=Lyon") == pytest.approx(0.45, abs=1e-6)
+    for where in (None, "office=Lyon", "languages:fr | languages:de"):
+        sampled = made.sample(500, where=where, seed=0)
+        assert dq.check(sampled, schema).notes == ()
+        of_b: dict[object, set[bool]] = {}
+        for row in sampled.to_pylist():
+            given_answers = set((row["languages"] or "").split(";"))
+            assert "fr" not in given_answers or "en" in given_answers
+            assert "de" not in given_answers or row["age"] >= 50
+            assert "sign language" not in given_answers or row["office"] == "Bonn"
+            of_b.setdefault(row["b"], set()).add("de" in given_answers)
+        assert all(len(values) == 1 for values in of_b.values())
+
+
 def test_a_draft_sees_several_answers() -> None:
     random = np.random.default_rng(0)
     answers = ["car", "bus", "bike", "on foot", "train"]
