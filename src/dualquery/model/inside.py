@@ -183,16 +183,20 @@ def _smoothed(
     heaps = np.zeros(len(counts), dtype=bool)
     if len(counts) <= NEIGHBOURS:
         return np.maximum(counts, 0.0), heaps, None
-    long = bool(sub_bins.logarithmic.any())
-    order, stiffness = (3, TAIL_STIFFNESS) if long else (2, STIFFNESS)
+    low, _ = sub_bins.ends
+    below = bool((sub_bins.logarithmic & (low < 0.0)).any())
+    above = bool((sub_bins.logarithmic & (low > 0.0)).any())
+    order, stiffness = (3, TAIL_STIFFNESS) if below or above else (2, STIFFNESS)
     expected = _expected(counts, widths)
     away = np.abs(counts - expected)
     blurred = observed.with_chance(np.maximum(expected, 0.0))
     heaps = (away > HEAP * blurred.noise) & (away > 0.5 * np.abs(expected))
     # Twice: the first fit says how large chance is, and what stands out.
-    for _ in range(2):
+    for last in (False, True):
         problem = Smoothing(blurred, total, widths, middles, order, tails)
-        found, curved = problem.likeliest(~heaps, stiffness)
+        found, curved = problem.likeliest(
+            ~heaps, stiffness, below=below and last, above=above and last
+        )
         expected = total * found
         blurred = observed.with_chance(expected)
         standing = np.abs(counts - expected) > HEAP * blurred.noise
@@ -235,7 +239,7 @@ def _unseen(counts: Floats, noise: float, again: Sequence[Cells]) -> npt.NDArray
         limit = SEEN * one.noise * np.sqrt(np.arange(1, len(ordered) + 1))
         left = np.cumsum(ordered) > limit
         right = np.cumsum(ordered[::-1]) > limit
-        begin = firsts[int(np.argmax(left))] if left.any() else len(counts) - 1
-        end = lasts[::-1][int(np.argmax(right))] if right.any() else 0
+        begin = lasts[int(np.argmax(left))] if left.any() else len(counts) - 1
+        end = firsts[::-1][int(np.argmax(right))] if right.any() else 0
         found &= (inner > end) | (inner < begin)
     return found

@@ -18,6 +18,9 @@ Mask = npt.NDArray[np.bool_]
 BENT = 100.0
 """How dear a tail that bends upwards is."""
 
+PARTS = (0.9, 0.5, 0.2, 0.05)
+"""Long tails that may be stiffer than the rest: each holds at most such a share of the rows."""
+
 STEPS = 60
 LONGEST = 3.0
 """Newton steps of a fit, and the most that the logarithm of a density changes in one."""
@@ -273,6 +276,25 @@ def applied(rows: Floats, f: Floats) -> Floats:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """One fit.
+
+    Attributes:
+        f: the logarithm of the density.
+        shares: of the sub-bins.
+        held: how firmly f is held.
+        dear: how dear each difference of f was.
+        likelihood: the logarithm of the (approximate) marginal likelihood.
+    """
+
+    f: Floats
+    shares: Floats
+    held: Curvature
+    dear: Floats
+    likelihood: float
+
+
 class Smoothing:
     """Shares p = width·exp(f): squared distances from the counts, plus what f costs.
 
@@ -302,35 +324,60 @@ class Smoothing:
         self.rows, self.bends = differences(middles, order), differences(middles, 2)
         self.tails = tails
 
-    def likeliest(self, used: Mask, stiffnesses: Floats) -> tuple[Floats, Curvature]:
+    def likeliest(
+        self, used: Mask, stiffnesses: Floats, *, below: bool = False, above: bool = False
+    ) -> tuple[Floats, Curvature]:
         """The shares of the stiffness with the largest (approximate) marginal likelihood.
 
         Args:
             used: which sub-bins are smooth; counts of the others say nothing about the density.
             stiffnesses: how dear differences are, from the stiffest.
+            below: whether the lower tail is long; it may then be stiffer than the rest. One kink
+                elsewhere, such as the smallest value of a Pareto distribution, would make the whole
+                density soft, and a soft tail follows the noise.
+            above: the same of the upper tail.
         """
         precision = np.where(used, self.precision, 0.0)
         whole = ~(self.members & ~used).any(axis=1)
         sums = np.where(whole, self.sum_precision, 0.0)
         f = np.full(len(self.counts), -np.log(self.widths.sum()))
-        best = -np.inf
+        found = []
         for stiffness in stiffnesses:
-            f, cost = self._fit(f, stiffness, precision, sums)
-            shares = self._shares(f)
-            costs = np.full(len(self.rows), stiffness)
-            held = self._curvature(shares, precision, sums, costs)
-            held.bands[-1] += 1e-12 * held.bands[-1].max()
-            likelihood = -cost + 0.5 * len(self.rows) * np.log(stiffness)
-            likelihood -= 0.5 * held.log_determinant
-            if likelihood > best or best == -np.inf:
-                best, kept, curved = float(likelihood), shares, held
-        return kept, curved
+            found.append(self._at(f, np.full(len(self.rows), stiffness), precision, sums))
+            f = found[-1].f
+        even = max(found, key=lambda one: one.likelihood)
+        stiffer = stiffnesses[stiffnesses > even.dear[0]][::-2]  # every other one is fine enough
+        tails = [tail[::-1] for tail in self._upper_tails(even.shares[::-1])] if below else []
+        tails += self._upper_tails(even.shares) if above else []
+        for tail in tails:
+            f = even.f
+            for stiffness in stiffer:
+                found.append(self._at(f, np.where(tail, stiffness, even.dear), precision, sums))
+                f = found[-1].f
+        best = max(found, key=lambda one: one.likelihood)
+        return best.shares, best.held
+
+    def _upper_tails(self, shares: Floats) -> list[Mask]:
+        """Which differences are about each upper tail."""
+        beyond = np.cumsum(shares[::-1])[::-1] / shares.sum()
+        firsts = {int((beyond > part).sum()) for part in PARTS}
+        at = np.arange(len(self.rows))
+        return [at >= first for first in sorted(firsts) if first < len(self.rows)]
+
+    def _at(self, f: Floats, dear: Floats, precision: Floats, sums: Floats) -> _Fit:
+        """The fit where differences are so dear."""
+        f, cost = self._fit(f, dear, precision, sums)
+        shares = self._shares(f)
+        held = self._curvature(shares, precision, sums, dear)
+        held.bands[-1] += 1e-12 * held.bands[-1].max()
+        likelihood = -cost + 0.5 * float(np.log(dear).sum()) - 0.5 * held.log_determinant
+        return _Fit(f, shares, held, dear, likelihood)
 
     def _fit(
-        self, f: Floats, stiffness: float, precision: Floats, sums: Floats
+        self, f: Floats, dear: Floats, precision: Floats, sums: Floats
     ) -> tuple[Floats, float]:
         """Newton's method, damped where a step would go uphill."""
-        cost, damping = self._cost(f, stiffness, precision, sums), 1e-3
+        cost, damping = self._cost(f, dear, precision, sums), 1e-3
         for _ in range(STEPS):
             shares = self._shares(f)
             away = precision * (shares - self.counts)
@@ -338,18 +385,17 @@ class Smoothing:
             rough, bent = applied(self.rows, f), applied(self.bends, f)
             up = np.where(self.tails & (bent > 0.0), BENT, 0.0)
             slope = shares * away
-            for rows, pulled in ((self.rows, stiffness * rough), (self.bends, up * bent)):
+            for rows, pulled in ((self.rows, dear * rough), (self.bends, up * bent)):
                 for place in range(rows.shape[1]):
                     slope[place : place + len(rows)] += rows[:, place] * pulled
-            costs = np.full(len(self.rows), stiffness)
-            held = self._curvature(shares, precision, sums, costs)
+            held = self._curvature(shares, precision, sums, dear)
             held.bands[-self.bends.shape[1] :] += squared(self.bends, up, self.bends.shape[1])
             held.bands[-1] += np.maximum(shares * away, 0.0)
             before, main = cost, held.bands[-1].copy()
             while damping < 1e12:
                 held.bands[-1] = main + damping + 1e-12 * main.max()
                 step = np.clip(held.solve(-slope), -LONGEST, LONGEST)
-                cost = self._cost(f + step, stiffness, precision, sums)
+                cost = self._cost(f + step, dear, precision, sums)
                 if cost < before:
                     break
                 damping *= 4.0
@@ -368,13 +414,13 @@ class Smoothing:
         kept = sums > 0.0
         return Curvature(bands, self.members[kept] * shares, sums[kept])
 
-    def _cost(self, f: Floats, stiffness: float, precision: Floats, sums: Floats) -> float:
+    def _cost(self, f: Floats, dear: Floats, precision: Floats, sums: Floats) -> float:
         shares = self._shares(f)
         squares = float((precision * (self.counts - shares) ** 2).sum())
         squares += float((sums * (self.sums - self.members @ shares) ** 2).sum())
         bent = applied(self.bends, f)
         up = float((BENT * bent**2)[self.tails & (bent > 0.0)].sum())
-        return 0.5 * (squares + stiffness * float((applied(self.rows, f) ** 2).sum()) + up)
+        return 0.5 * (squares + float((dear * applied(self.rows, f) ** 2).sum()) + up)
 
     def _shares(self, f: Floats) -> Floats:
         shares: Floats = self.widths * np.exp(np.minimum(f, 50.0))
