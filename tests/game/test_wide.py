@@ -30,7 +30,7 @@ from dualquery.privacy.rare import Charges, Rare
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.unit import Persons, Weight
 from dualquery.rows.encoding import OutOfDomain
-from dualquery.workloads.generators import parities
+from dualquery.workloads.generators import all_marginals, parities, random_marginals
 
 ROWS, WIDTH = 3_000, 60
 RARE = [Kind.ONE_WAY, Kind.CHARGES, *RARE_KINDS]
@@ -389,6 +389,20 @@ def test_where_no_code_is_rare_pair_tables_are_measured() -> None:
     away, instead = errors_of(made, table)
     assert away.mean() < 1.2 * instead
     assert 0.9 < np.mean(away <= 1.96 * made.standard_errors(made.workload)) < 0.99
+
+
+@pytest.mark.parametrize("kind", [Sparse, Balanced])
+@pytest.mark.parametrize("pairs", [0, 1, 3])
+def test_a_workload_with_hardly_a_pair_is_served(kind, pairs: int) -> None:
+    table = biased(40_000, 2_100, kind=kind)
+    schema = table.schema
+    asked = all_marginals(schema, 1)
+    if pairs:
+        asked = asked + random_marginals(schema, 2, pairs, seed=3)
+    made = job(errors=False, queries=None).fit(table, schema=schema, workload=asked)
+    assert made.parameters.tables.wide
+    assert bool(made.transcript.rare) == (kind is Sparse and pairs > 0)
+    assert errors_of(made, table)[0].mean() < 0.02
 
 
 def test_the_player_follows_the_plan(tmp_path: Path) -> None:

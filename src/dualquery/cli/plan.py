@@ -116,8 +116,10 @@ def _print(made: Plan, costs: Estimate) -> None:
     typer.echo(f"samples  {made.samples}")
     typer.echo(f"eta      {made.eta:g}")
     for step in () if made.tables is None else made.tables.steps:
-        number = f"{step.draws} draws" if step.draws else f"{step.tables} {step.kind}"
-        typer.echo(f"step     {number}, {step.share:.1%} of the budget")
+        what = f"{step.tables} {step.kind}" if step.tables else str(step.kind)
+        if step.draws:
+            what = f"{step.draws} {step.kind}"
+        typer.echo(f"step     {what}, {step.share:.1%} of the budget")
     if made.free is not None:
         typer.echo(
             f"free     {made.free.tables} one-way tables, {made.free.share:.1%} of the budget"

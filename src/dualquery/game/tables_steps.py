@@ -148,7 +148,7 @@ class TablesPlan:
             if step.kind is Kind.DRAWS:
                 temperature = self.purse.temperature(step.share, step.draws)
                 more = self.budget.events([temperature], [step.draws])
-            elif step.kind in RARE_KINDS:
+            elif step.kind in (Kind.CHARGES, *RARE_KINDS):
                 # What is paid is a share. So it depends neither on what records are charged nor on
                 # how many tables are measured instead.
                 scale = self.purse.scale(step.share, 1)

@@ -150,9 +150,9 @@ def _rare_steps(left: float, attributes: int, pairs: int) -> tuple[Step, ...]:
     rest = 1.0 - FIRST_LOOK - 2.0 * CHARGES - RARE - RARE_PAIRS
     return (
         Step(Kind.ONE_WAY, FIRST_LOOK * left, attributes),
-        Step(Kind.CHARGES, CHARGES * left, 1),
+        Step(Kind.CHARGES, CHARGES * left),
         Step(Kind.RARE, RARE * left, attributes),
-        Step(Kind.CHARGES_OF_PAIRS, CHARGES * left, 1),
+        Step(Kind.CHARGES_OF_PAIRS, CHARGES * left),
         Step(Kind.RARE_PAIRS, RARE_PAIRS * left, pairs),
         Step(Kind.RARE_AGAIN, rest * left, pairs),
     )

@@ -86,9 +86,9 @@ class WidePlayer(TablesPlayer):
     decision is a function of the first pairs and of what was measured before them, so it never
     changes in a run.
 
-    Where all attributes have two codes, rare cells are measured if the first one-way tables show
-    that codes are rare enough. What remains once the pairs have spoken goes to single codes if
-    attributes are independent, and to pairs if they are not.
+    Where all attributes have two codes, rare cells are measured if what records are charged for
+    them shows that codes are rare enough. What remains once the pairs have spoken goes to single
+    codes if attributes are independent, and to pairs if they are not.
     """
 
     # What the first pairs said: a memory of what could be computed again.
@@ -162,7 +162,8 @@ class WidePlayer(TablesPlayer):
     def marginals(self, known: Known, step: Step) -> Marginals:
         """The tables that a step measures; pairs in the place of rare cells that are not worth it.
 
-        Every such step measures a part of the pairs, as large as its share.
+        Every such step measures a part of the pairs, as large as its share; all of them if they
+        are so few that its part would be none.
         """
         if step.kind not in RARE_KINDS:
             return super().marginals(known, step)
@@ -173,6 +174,8 @@ class WidePlayer(TablesPlayer):
         place = rare.index(step)
         order = np.random.default_rng(PART_SEED).permutation(len(sets))
         part = np.sort(order[cuts[place] : cuts[place + 1]])
+        if not len(part):
+            part = np.arange(len(sets))
         return Marginals(self._stack(known).groups, sets[part])
 
     def rare_cells(self, known: Known, step: Step) -> RareCells:
