@@ -9,7 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tools.peers import running
+from tools.peers.__main__ import untried
 from tools.peers.registry import DRIVERS, ENVIRONMENTS, PEERS, Peer
+
+from dualquery.paper.experiments.store import FinishedRun, as_text
+from dualquery.paper.field.methods import Promise
+from dualquery.paper.field.runs import LAYOUT, Run
+from dualquery.paper.field.settings import Setting
 
 SIZES = np.array([3, 2], dtype=np.int32)
 CODES = np.array([[0, 1], [2, 0]], dtype=np.int32)
@@ -63,3 +69,19 @@ def test_every_peer_has_a_driver() -> None:
     for one in ENVIRONMENTS:
         assert (DRIVERS / one.driver).is_file()
         assert all("==" in package or "<" in package for package in one.packages)
+
+
+def test_what_need_not_be_tried_says_why() -> None:
+    def key(columns: int) -> dict[str, object]:
+        setting = Setting("biased", 100, columns, "marginals", 60)
+        return Run(setting, "peer mst", Promise(1.0, 1e-6), 0).key
+
+    def past(columns: int, **cells: object) -> FinishedRun:
+        made = {**key(columns), **cells}
+        return FinishedRun({name: as_text(made.get(name, "")) for name in LAYOUT.columns})
+
+    grown = [past(15, processor_seconds=100.0), past(30, processor_seconds=250.0)]
+    assert untried(key(32), grown) == ""
+    assert untried(key(60), grown).startswith("not run: predicted 625 processor seconds")
+    assert untried(key(60), [past(15, end="died: over 6 GiB")]) == "not run: died at 15 columns"
+    assert untried(key(2_000), []) == "not run: synthetic rows are counted up to 1000 columns"

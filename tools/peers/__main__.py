@@ -1,7 +1,7 @@
 """`python -m tools.peers build`, then `python -m tools.peers adult acs35 --epsilon 1`.
 
-`python -m tools.peers field --out docs/results` makes the peers' runs of `dualquery experiment
-field` and adds them to `peers.csv`, from which the page of that comparison is made.
+`python -m tools.peers field --out docs/results` makes the missing peers' runs of `dualquery
+experiment field` and adds them to `peers.csv`, from which the page of that comparison is made.
 
 All methods get the same rows and are judged on the same random 3-way marginals. The peers protect
 tables of which one has a record more, so this package runs with add-remove neighbours too; the
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,8 @@ from dualquery.estimator import DualQuery
 from dualquery.paper.datasets import BiasedTable
 from dualquery.paper.datasets.encoded import EncodedTable
 from dualquery.paper.experiments.experiment import Options, require_folder
-from dualquery.paper.experiments.store import Store
+from dualquery.paper.experiments.store import FinishedRun, Store
+from dualquery.paper.field.beforehand import ended_before, over_the_limit
 from dualquery.paper.field.methods import WIDEST_ROWS
 from dualquery.paper.field.runs import LAYOUT, PEERS_FILE, Run, field_runs, make
 from dualquery.paper.field.settings import Counts, shares_of
@@ -54,7 +55,7 @@ def main() -> int:
     parser.add_argument(
         "tables", nargs="+", help="build; field; or adult, kdd99, acs35, biased-WIDTH"
     )
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--epsilon", type=float, nargs="+", help="1; of field: all of its own")
     parser.add_argument("--delta", type=float, default=1e-6)
     parser.add_argument("--dataset", help="of field: adult, kdd99, biased or ratings")
     parser.add_argument("--queries", type=int, default=100_000)
@@ -69,8 +70,8 @@ def main() -> int:
     if asked.tables == ["field"]:
         chosen = [name for name in asked.methods if name in PEERS]
         options = Options(
-            runs=asked.runs, queries=asked.queries, epsilon=tuple(asked.epsilon),
-            dataset=asked.dataset,
+            runs=asked.runs, queries=asked.queries, dataset=asked.dataset,
+            epsilon=tuple(asked.epsilon) if asked.epsilon else None,
         )  # fmt: skip
         return field(asked.out or Path("results"), chosen, options)
     print(" ".join(f"{heading:>14}" for heading in HEADINGS))
@@ -109,7 +110,7 @@ def compared(name: str, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     workload = random_marginals(schema, 3, asked.queries)
     truth = shares_of(codes, workload)
     for number in range(asked.runs):
-        for method, epsilon in product(asked.methods, asked.epsilon):
+        for method, epsilon in product(asked.methods, asked.epsilon or [1.0]):
             delta = 0.0 if method in PEERS and PEERS[method].pure else asked.delta
             row = {"table": name, "epsilon": epsilon, "delta": delta, "run": number}
             row |= {"max_error": None, "average_error": None, "end": ""}
@@ -151,8 +152,7 @@ def field(out: Path, chosen: list[str], options: Options) -> int:
     """
     require_folder(out)
     store = Store(out / f"{PEERS_FILE}.csv", LAYOUT)
-    asked = field_runs(options, [f"{PEER}{name}" for name in chosen])
-    planned = [one for one in asked if one.setting.columns <= WIDEST_ROWS]
+    planned = list(field_runs(options, [f"{PEER}{name}" for name in chosen]))
     with tempfile.TemporaryDirectory(prefix="dualquery-peers-") as place:
         folder = Path(place)
 
@@ -161,8 +161,26 @@ def field(out: Path, chosen: list[str], options: Options) -> int:
             print(run.title, cells, flush=True)
             return cells
 
-        make(planned, store, performer, options, folder, lambda stage, done, total: None)
+        make(planned, store, performer, options, folder, _silent, untried)
     return 0
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Progress is told run by run."""
+
+
+def untried(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> str:
+    """Why a run of a peer need not be tried; empty if it may run.
+
+    Args:
+        key: the cells that tell the run from others.
+        stored: all runs so far.
+    """
+    if past := ended_before(key, stored) or over_the_limit(key, stored):
+        return past
+    if int(str(key["columns"])) > WIDEST_ROWS:
+        return f"not run: synthetic rows are counted up to {WIDEST_ROWS} columns"
+    return ""
 
 
 def _performed(task: Run, counts: Counts, folder: Path) -> dict[str, object]:

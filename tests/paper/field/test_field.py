@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from dualquery.domain.schema import Schema
 from dualquery.paper.experiments.experiment import Options
 from dualquery.paper.experiments.store import FinishedRun, Store, as_text
 from dualquery.paper.field import figures, methods, page, runs, tables, verdicts
+from dualquery.paper.field.alone import Limits
+from dualquery.paper.field.beforehand import CLEARLY, ended_before, over_the_limit, predicted
 from dualquery.paper.field.methods import OUR_ROWS, OURS, Promise, answered
 from dualquery.paper.field.one_run import performed
 from dualquery.paper.field.reasons import reason
-from dualquery.paper.field.runs import LAYOUT, Run, ended_before, field_runs, make, runs_of
+from dualquery.paper.field.runs import LAYOUT, Run, field_runs, make, runs_of
 from dualquery.paper.field.settings import Counts, Setting, asked_of, chosen_sets, shares_of
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.matching import mean_answers
@@ -109,13 +112,44 @@ def test_runs_are_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_refusal_is_asked_again_at_another_budget() -> None:
     refused = [row("paper", 100, end="refused: epsilon is too small", epsilon=0.1)]
-    wider = Run(Setting("biased", 400, 256, "marginals", 60), "paper", Promise(0.1, 1e-6), 0)
+    wider = Run(Setting("biased", 400, 256, "marginals", 60), "paper", Promise(0.1, 1e-6), 0).key
     assert ended_before(wider, refused) == "not run: refused at 100 columns"
-    richer = Run(Setting("biased", 400, 100, "marginals", 60), "paper", PROMISE, 0)
+    richer = Run(Setting("biased", 400, 100, "marginals", 60), "paper", PROMISE, 0).key
     assert ended_before(richer, refused) == ""
     died = [row("paper", 100, end="died: over 6 GiB", epsilon=0.1)]
     assert ended_before(richer, died) == "not run: died at ε = 0.1"
     assert ended_before(richer, [row("fem", 15, end="died: over 6 GiB")]) == ""
+
+
+def grown(*seconds: float, widths: tuple[int, ...] = (10, 20, 40)) -> list[FinishedRun]:
+    """Runs of a peer that took so long at these widths."""
+    pairs = zip(widths, seconds, strict=False)
+    return [row("peer mst", width, processor_seconds=value) for width, value in pairs]
+
+
+def asked_for(columns: int, method: str = "peer mst") -> dict[str, object]:
+    return Run(Setting("biased", 400, columns, "marginals", 60), method, PROMISE, 0).key
+
+
+def test_time_is_predicted_from_the_two_widest_runs() -> None:
+    assert predicted(asked_for(80), grown(7.0, 10.0, 40.0)) == pytest.approx(160.0)
+    assert predicted(asked_for(40), grown(5.0, 10.0, 40.0)) == pytest.approx(20.0)  # narrower ones
+    assert predicted(asked_for(80), grown(9.0, 8.0)) == pytest.approx(8.0)  # time that falls
+    again = [*grown(10.0, 20.0), row("peer mst", 20, epsilon=3.0, processor_seconds=10.0)]
+    assert predicted(asked_for(80), again) == pytest.approx(10.0)  # the fastest of equals
+    assert predicted(asked_for(80), grown(10.0)) is None
+    assert predicted(asked_for(80, "peer aim"), grown(10.0, 20.0)) is None
+    ended = [*grown(10.0), row("peer mst", 20, end="died: over 6 GiB")]
+    assert predicted(asked_for(80), ended) is None
+
+
+def test_a_run_is_left_out_only_if_its_prediction_is_well_over_the_limit() -> None:
+    limits = Limits(seconds=100)
+    times = grown(50.0, 50.0 * CLEARLY)  # at 40 columns 50 · CLEARLY²
+    assert over_the_limit(asked_for(40), times, limits) == ""
+    words = "not run: predicted 169 processor seconds; over the limit of 100"
+    assert over_the_limit(asked_for(80), times, limits) == words
+    assert over_the_limit(asked_for(80), grown(50.0), limits) == ""
 
 
 @pytest.mark.parametrize(
@@ -258,6 +292,60 @@ def test_where_a_method_ends() -> None:
     ]
 
 
+def test_an_end_that_is_predicted_is_an_end_and_what_follows_from_one_is_not() -> None:
+    found = [
+        row("peer aim", 15, end="died: over 6 GiB"),
+        row("peer aim", 32, end="not run: died at 15 columns"),
+        row("peer mst", 32, **errors(0.001, 0.02)),
+        row("peer mst", 100, end="not run: predicted 496 processor seconds; over the limit of 300"),
+        row("paper", 15, epsilon=0.1, end="refused: epsilon is too small"),
+        row("paper", 100, end="refused: it needs 1;234;567 coefficients"),
+        row("dqrs", 15, epsilon=0.1, end="refused: epsilon is too small"),
+    ]
+    text = tables.ends_table(found, methods.titles())
+    assert "| AIM (dpmm 0.1.9) | biased | none | 15 | died: over 6 GiB |" in text
+    assert "| MST (dpmm 0.1.9) | biased | 32 | 100 | not run: predicted 496 processor s" in text
+    assert "its theorem | biased | none | 100 | refused: it needs 1,234,567 coefficients |" in text
+    assert "| DQRS | biased | none | 15 (ε = 0.1) | refused: epsilon is too small |" in text
+    assert text.count("\n") == 5
+
+
+CELLS = re.compile(r"(?<=\|)[^|\n]*(?=\|)")
+
+
+def empty_cells(text: str) -> list[str]:
+    """The lines of a page in which a cell of a table says nothing."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [line for line in lines if not all(cell.strip() for cell in CELLS.findall(line))]
+
+
+def test_no_cell_is_empty_also_where_a_run_is_missing() -> None:
+    def published(kind: str, method: str, **cells: object) -> FinishedRun:
+        return FinishedRun({**row(method, 15, "adult", **cells).cells, "kind": kind})
+
+    asked = [
+        published("some-3", OURS, **errors(0.1, 0.2)),
+        published("some-3", "fem", end="died: over 6 GiB"),
+        published("some-5", OURS, epsilon=0.1, **errors(0.1, 0.2)),
+        published("all-3", OURS, epsilon=0.1, l1=0.2, **errors(0.1, 0.2)),
+    ]
+    text = page.page_text(FOUND, asked, "field")
+    assert empty_cells(text) == []
+    assert "| MST (dpmm 0.1.9) | not run yet |" in text  # on adult: no run of it at all
+    assert "| 0.1 | .15 | .2 | not run yet |" in text
+    assert "| 1 | .076 | .2 | died: over 6 GiB |" in text
+    assert empty_cells("| a |  |\n| b | c |") == ["| a |  |"]
+
+
+STORED = Path(__file__).parents[3] / "docs" / "results"
+
+
+def test_every_cell_of_the_committed_page_says_something() -> None:
+    text = (STORED / "field.md").read_text(encoding="utf-8")
+    assert "| method |" in text
+    assert empty_cells(text) == []
+
+
 def test_the_page_says_also_where_the_package_loses() -> None:
     text = page.page_text(FOUND, [], "field")
     assert "3 of 4 settings (a table at an ε, with 1 to 3 other methods)" in text
@@ -272,7 +360,7 @@ def test_the_page_says_also_where_the_package_loses() -> None:
     assert "| MST (dpmm 0.1.9) | biased | 15 | 32 | died: over 6 GiB |" in text
     assert "**32 columns** were run, with answers, by: this package; FEM." in text
     assert "| **this package** | **.02 .001** | **.02 .001** |" in text
-    assert "| MWEM as published (δ = 0) | .05 .003 | refused |" in text
+    assert "| MWEM as published (δ = 0) | .05 .003 | refused: too large |" in text
     assert "died" in tables.widths(FOUND, "biased", methods.titles(), tables.effort)
 
 
@@ -296,7 +384,7 @@ def test_published_values_stand_beside_ours() -> None:
     ]
     text = page.page_text([], found, "field")
     assert "| 1 | .076 | .02 |" in text
-    assert "| 1 | this package | .25 | 1 |" in text
+    assert "| ε | this package |\n| ---: | ---: |\n| 1 | .25 |" in text
 
 
 def test_short_numbers() -> None:

@@ -1,15 +1,14 @@
 """The runs of the comparison: which there are, and how those that are missing are made.
 
 Each run is a process of its own. Its row is on disk before the next run begins, so a comparison can
-be stopped and gone on with. A method that died, or refused a table, is not asked for a wider table
-of the same kind, or for another ε: its row says so.
+be stopped and gone on with. `beforehand` says which runs need not be tried.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,18 +19,16 @@ from dualquery.paper.experiments.experiment import Options, file_stem, require_f
 from dualquery.paper.experiments.series import Progress
 from dualquery.paper.experiments.sizes import MARGINALS
 from dualquery.paper.experiments.state import state_of_code
-from dualquery.paper.experiments.store import FinishedRun, Layout, Store, as_text, where
+from dualquery.paper.experiments.store import FinishedRun, Layout, Store, as_text
 from dualquery.paper.field import methods
 from dualquery.paper.field.alone import Limits, run_alone
+from dualquery.paper.field.beforehand import ended_before
 from dualquery.paper.field.methods import Promise
 from dualquery.paper.field.settings import MADE, ROWS, Setting
 from dualquery.privacy.neighbours import Neighbours
 
 FIELD, PUBLISHED = "field", "published"
 COMPARISONS = (FIELD, PUBLISHED)
-DIED, REFUSED = "died", "refused"
-"""How a run may end without answers: over a limit, or by the method's own word."""
-
 PEERS_FILE = "peers"
 """The file of the runs of other packages, which `python -m tools.peers field` writes."""
 
@@ -193,6 +190,9 @@ def runs_of(name: str, options: Options) -> list[Run]:
 Performer = Callable[[Run, Path], dict[str, object]]
 """Makes a run from the file of its counts; its measured cells."""
 
+Beforehand = Callable[[Mapping[str, object], Sequence[FinishedRun]], str]
+"""Why a run need not be tried, from its key and all runs so far; empty if it may run."""
+
 
 def perform(
     name: str,
@@ -242,6 +242,7 @@ def make(
     options: Options,
     folder: Path,
     progress: Progress,
+    beforehand: Beforehand = ended_before,
 ) -> None:
     """Make the planned runs that a store does not have.
 
@@ -252,6 +253,7 @@ def make(
         options: where public tables are.
         folder: for files of counts.
         progress: told the stage, how many runs are done, and how many there are.
+        beforehand: says which of them need not be tried.
     """
     version = state_of_code()  # before the first run: sources may be edited while it is made
     with store.writing():
@@ -261,7 +263,7 @@ def make(
                 continue
             progress(f"run {done + 1}/{len(planned)}: {run.title}", done, len(planned))
             cells: dict[str, object]
-            if past := ended_before(run, store.runs):
+            if past := beforehand(run.key, store.runs):
                 cells = {"end": past}
             else:
                 cells = performer(run, counted(run.setting, options, folder))
@@ -291,29 +293,6 @@ def counted(setting: Setting, options: Options, folder: Path) -> Path:
 def _request(setting: Setting, counts: Path, options: Options) -> dict[str, object]:
     data = str(options.data) if options.data and setting.dataset in DATA_SETS else ""
     return {"setting": asdict(setting), "counts": str(counts), "data": data}
-
-
-def ended_before(run: Run, stored: Sequence[FinishedRun]) -> str:
-    """Why a run need not be tried: its method has ended on an easier table; empty if it may run.
-
-    Args:
-        run: the run.
-        stored: all runs so far.
-    """
-    epsilon = as_text(run.promise.epsilon)
-    for past in where(stored, method=run.method, **_kind(run.setting)):
-        how, columns = past["end"].partition(":")[0], int(past["columns"])
-        # Whether a method refuses may depend on ε, and to ask again costs nothing.
-        again = how == DIED or (how == REFUSED and past["epsilon"] == epsilon)
-        if columns < run.setting.columns and again:
-            return f"not run: {how} at {columns:,} columns".replace(",", "")
-        if columns == run.setting.columns and how == DIED:
-            return f"not run: {how} at ε = {past['epsilon']}"
-    return ""
-
-
-def _kind(setting: Setting) -> dict[str, object]:
-    return {"dataset": setting.dataset, "kind": setting.kind}
 
 
 def _absent(datasets: set[str], options: Options, notice: Callable[[str], None]) -> set[str]:

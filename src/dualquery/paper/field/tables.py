@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from dualquery.paper.experiments.store import FinishedRun, distinct, mean, where
+from dualquery.paper.field.beforehand import REFUSED
 from dualquery.paper.field.methods import OURS
 from dualquery.paper.field.reasons import reason
 from dualquery.paper.field.runs import FEM_EPSILONS
-from dualquery.paper.field.verdicts import AVERAGE, ERRORS, MAXIMUM, Race, ends
+from dualquery.paper.field.verdicts import AVERAGE, ERRORS, MAXIMUM, End, Race, ends
 
 FEM_PUBLISHED = {
     "some-3": dict(zip(FEM_EPSILONS, (0.172, 0.133, 0.113, 0.106, 0.078, 0.076), strict=True)),
@@ -17,6 +19,12 @@ FEM_PUBLISHED = {
 """Maximum errors that FEM's authors state on Adult, read off their figure."""
 
 Cell = Callable[[Sequence[FinishedRun]], str]
+
+MISSING = "not run yet"
+"""What a cell says if its run is not stored."""
+
+_NEEDED = re.compile(r"[\d.^]+ (?:bytes|minutes)\b")
+_THOUSANDS = re.compile(r"(?<=\d);(?=\d{3})")
 
 
 def short(value: float) -> str:
@@ -46,13 +54,13 @@ def grid(
     order: Mapping[str, str],
     cell: Cell,
 ) -> str:
-    """One row per method and one column per table or ε; what ended says how.
+    """One row per method and one column per table or ε. No cell is empty: what ended says how.
 
     Args:
         runs: the stored runs.
         column: the column of a run that tells the columns of the grid apart.
         heads: the heading and the value of each.
-        order: the title of each method, in order.
+        order: the title of each method that has a row, in order.
         cell: the text of some equal runs that ended well.
     """
     lines = [
@@ -62,13 +70,11 @@ def grid(
     best = {value: _best(where(runs, **{column: value})) for _, value in heads}
     for method, title in order.items():
         here = where(runs, method=method)
-        if not here:
-            continue
         texts = []
         for _, value in heads:
             found = where(here, **{column: value})
             answered = [run for run in found if not run["end"]]
-            text = cell(answered) if answered else _ended(found)
+            text = cell(answered) if answered else brief(found)
             marked = answered and cell is errors and best[value] == method
             texts.append(f"**{text}**" if marked else text)
         pure = [run for run in here if not run["end"] and run.number("kept_delta") == 0.0]
@@ -86,8 +92,32 @@ def _best(runs: Sequence[FinishedRun]) -> str:
     return min(means, key=lambda name: means[name], default="")
 
 
-def _ended(runs: Sequence[FinishedRun]) -> str:
-    return runs[0]["end"].partition(":")[0] if runs else ""
+def brief(runs: Sequence[FinishedRun]) -> str:
+    """How some equal runs ended, short enough for a cell.
+
+    A refusal is cut to what the method says it needs. `ends_table` has it in full.
+
+    Args:
+        runs: those without answers; none, if they are not stored.
+    """
+    if not runs:
+        return MISSING
+    end = runs[0]["end"]
+    if not end.startswith(REFUSED):
+        return end
+    needed = _NEEDED.search(end)
+    return f"{REFUSED}: needs {needed.group()}" if needed else end.partition(";")[0]
+
+
+def shown(runs: Sequence[FinishedRun], order: Mapping[str, str]) -> dict[str, str]:
+    """The methods of which any run is stored: each has a row in every table, also where none is.
+
+    Args:
+        runs: the stored runs.
+        order: the title of each method, in order.
+    """
+    stored = {run["method"] for run in runs}
+    return {name: title for name, title in order.items() if name in stored}
 
 
 def widths(runs: Sequence[FinishedRun], dataset: str, order: Mapping[str, str], cell: Cell) -> str:
@@ -101,7 +131,7 @@ def widths(runs: Sequence[FinishedRun], dataset: str, order: Mapping[str, str], 
     """
     here = where(runs, dataset=dataset, epsilon=1.0)
     heads = [(f"{columns:,}", columns) for columns in distinct(here, "columns")]
-    return grid(here, "columns", heads, order, cell)
+    return grid(here, "columns", heads, shown(runs, order), cell)
 
 
 def epsilons(
@@ -117,7 +147,8 @@ def epsilons(
     """
     here = where(runs, dataset=dataset, columns=columns)
     values = sorted({run.number("epsilon") for run in here})
-    return grid(here, "epsilon", [(f"ε = {value:g}", value) for value in values], order, errors)
+    heads = [(f"ε = {value:g}", value) for value in values]
+    return grid(here, "epsilon", heads, shown(runs, order), errors)
 
 
 def glance(races: Sequence[Race], order: Mapping[str, str]) -> str:
@@ -173,40 +204,46 @@ def ends_table(runs: Sequence[FinishedRun], order: Mapping[str, str]) -> str:
     for end in ends(runs, list(order)):
         served = f"{end.served:,}" if end.served else "none"
         lines.append(
-            f"| {order[end.method]} | {end.dataset} | {served} | {end.columns:,} | "
+            f"| {order[end.method]} | {end.dataset} | {served} | {_ended_at(end)} | "
             f"{_whole_words(end.reason)} |"
         )
     return "\n".join(lines) if len(lines) > 2 else "No run ended without answers."
 
 
+def _ended_at(end: End) -> str:
+    return f"{end.columns:,}" if end.epsilon == 1.0 else f"{end.columns:,} (ε = {end.epsilon:g})"
+
+
 def _whole_words(reason: str, most: int = 160) -> str:
-    """A reason that was cut to fit into its cell ends at its last whole part."""
+    """A reason that was cut to fit into its cell ends at its last whole part.
+
+    The CSV file has no commas in its cells. Those of large numbers are put back.
+    """
+    reason = _THOUSANDS.sub(",", reason)
     return reason if len(reason) <= most else reason[:most].rpartition(";")[0] or reason[:most]
 
 
 def published(runs: Sequence[FinishedRun], kind: str, order: Mapping[str, str]) -> str:
-    """FEM's published maximum errors beside ours, by ε.
+    """Published settings by ε: FEM's maximum errors beside ours, or the mean L1 of all triples.
 
     Args:
         runs: the runs in published settings.
-        kind: which of its settings.
+        kind: which setting.
         order: the title of each method, in order.
     """
     here = where(runs, kind=kind)
-    methods = [name for name in order if where(here, method=name)]
-    lines = [
-        f"| ε | FEM, published | {' | '.join(order[name] for name in methods)} |",
-        "| ---: " * (len(methods) + 2) + "|",
-    ]
-    for epsilon, value in FEM_PUBLISHED[kind].items():
-        found = [where(here, method=name, epsilon=epsilon) for name in methods]
-        if not any(found):
-            continue
-        texts = [
-            short(mean(well, MAXIMUM))
-            if (well := [run for run in some if not run["end"]])
-            else _ended(some)
-            for some in found
-        ]
-        lines.append(f"| {epsilon:g} | {short(value)} | {' | '.join(texts)} |")
+    methods = shown(runs, order)
+    theirs = FEM_PUBLISHED.get(kind)
+    error = MAXIMUM if theirs else "l1"
+    heads = ["ε", *(["FEM, published"] if theirs else []), *methods.values()]
+    lines = [f"| {' | '.join(heads)} |", "| ---: " * len(heads) + "|"]
+    for epsilon in sorted({run.number("epsilon") for run in here}):
+        texts = [f"{epsilon:g}"]
+        if theirs:
+            texts.append(short(theirs[epsilon]) if epsilon in theirs else "none")
+        for name in methods:
+            found = where(here, method=name, epsilon=epsilon)
+            well = [run for run in found if not run["end"]]
+            texts.append(short(mean(well, error)) if well else brief(found))
+        lines.append(f"| {' | '.join(texts)} |")
     return "\n".join(lines)

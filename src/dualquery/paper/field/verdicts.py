@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dualquery.paper.experiments.store import FinishedRun, mean, where
+from dualquery.paper.field.beforehand import DIED, NOT_RUN, REFUSED
 from dualquery.paper.field.methods import OUR_ROWS, OURS, PEERS
 
 AVERAGE, MAXIMUM = "average_error", "max_error"
@@ -113,6 +114,7 @@ class End:
         served: the most columns that it answered; 0 for none.
         columns: the fewest columns at which it ended.
         reason: how.
+        epsilon: at which ε; 1 if it ended at 1 too.
     """
 
     method: str
@@ -120,10 +122,13 @@ class End:
     served: int
     columns: int
     reason: str
+    epsilon: float = 1.0
 
 
 def ends(runs: Sequence[FinishedRun], order: Sequence[str]) -> list[End]:
-    """The first end of each method on each kind of table, at any ε.
+    """The first end of each method on each kind of table; at another ε than 1 if only there.
+
+    An end that is predicted counts. What was left out because of an earlier end does not.
 
     Args:
         runs: the stored runs.
@@ -133,10 +138,17 @@ def ends(runs: Sequence[FinishedRun], order: Sequence[str]) -> list[End]:
     for method in order:
         for dataset in sorted({run["dataset"] for run in where(runs, method=method)}):
             here = where(runs, method=method, dataset=dataset)
-            ended = [run for run in here if run["end"] and not run["end"].startswith("not run")]
+            ended = [run for run in here if run["end"] and not _follows(run["end"])]
             if not ended:
                 continue
-            first = min(ended, key=lambda run: int(run["columns"]))
+            first = min(ended, key=lambda run: (run["epsilon"] != "1", int(run["columns"])))
             served = max((int(run["columns"]) for run in here if not run["end"]), default=0)
-            made.append(End(method, dataset, served, int(first["columns"]), first["end"]))
+            epsilon = first.number("epsilon")
+            columns = int(first["columns"])
+            made.append(End(method, dataset, served, columns, first["end"], epsilon))
     return made
+
+
+def _follows(end: str) -> bool:
+    """Whether a run was left out because its method had ended before."""
+    return end.startswith((f"{NOT_RUN}: {DIED}", f"{NOT_RUN}: {REFUSED}"))
