@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tools.peers import running
-from tools.peers.__main__ import untried
+from tools.peers.__main__ import left_out
 from tools.peers.registry import DRIVERS, ENVIRONMENTS, PEERS, Peer
 
 from dualquery.paper.experiments.store import FinishedRun, as_text
@@ -81,7 +81,7 @@ def test_what_need_not_be_tried_says_why() -> None:
         return FinishedRun({name: as_text(made.get(name, "")) for name in LAYOUT.columns})
 
     grown = [past(15, processor_seconds=100.0), past(30, processor_seconds=250.0)]
-    assert untried(key(32), grown) == ""
-    assert untried(key(60), grown).startswith("not run: predicted 625 processor seconds")
-    assert untried(key(60), [past(15, end="died: over 6 GiB")]) == "not run: died at 15 columns"
-    assert untried(key(2_000), []) == "not run: synthetic rows are counted up to 1000 columns"
+    assert left_out(key(32), grown) == ""
+    assert left_out(key(60), grown).startswith("not run: predicted 625 processor seconds")
+    assert left_out(key(60), [past(15, end="died: over 6 GiB")]) == "not run: died at 15 columns"
+    assert left_out(key(2_000), []) == "not run: synthetic rows are counted up to 1000 columns"

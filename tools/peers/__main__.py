@@ -33,7 +33,7 @@ from dualquery.paper.datasets import BiasedTable
 from dualquery.paper.datasets.encoded import EncodedTable
 from dualquery.paper.experiments.experiment import Options, require_folder
 from dualquery.paper.experiments.store import FinishedRun, Store
-from dualquery.paper.field.beforehand import ended_before, over_the_limit
+from dualquery.paper.field.beforehand import untried
 from dualquery.paper.field.methods import WIDEST_ROWS
 from dualquery.paper.field.runs import LAYOUT, PEERS_FILE, Run, field_runs, make
 from dualquery.paper.field.settings import Counts, shares_of
@@ -161,7 +161,7 @@ def field(out: Path, chosen: list[str], options: Options) -> int:
             print(run.title, cells, flush=True)
             return cells
 
-        make(planned, store, performer, options, folder, _silent, untried)
+        make(planned, store, performer, options, folder, _silent, left_out)
     return 0
 
 
@@ -169,14 +169,14 @@ def _silent(stage: str, done: int, total: int) -> None:
     """Progress is told run by run."""
 
 
-def untried(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> str:
+def left_out(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> str:
     """Why a run of a peer need not be tried; empty if it may run.
 
     Args:
         key: the cells that tell the run from others.
         stored: all runs so far.
     """
-    if past := ended_before(key, stored) or over_the_limit(key, stored):
+    if past := untried(key, stored):
         return past
     if int(str(key["columns"])) > WIDEST_ROWS:
         return f"not run: synthetic rows are counted up to {WIDEST_ROWS} columns"

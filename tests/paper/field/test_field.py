@@ -16,7 +16,13 @@ from dualquery.paper.experiments.experiment import Options
 from dualquery.paper.experiments.store import FinishedRun, Store, as_text
 from dualquery.paper.field import figures, methods, page, runs, tables, verdicts
 from dualquery.paper.field.alone import Limits
-from dualquery.paper.field.beforehand import CLEARLY, ended_before, over_the_limit, predicted
+from dualquery.paper.field.beforehand import (
+    CLEARLY,
+    ended_before,
+    over_the_limit,
+    predicted,
+    untried,
+)
 from dualquery.paper.field.methods import OUR_ROWS, OURS, Promise, answered
 from dualquery.paper.field.one_run import performed
 from dualquery.paper.field.reasons import reason
@@ -150,6 +156,9 @@ def test_a_run_is_left_out_only_if_its_prediction_is_well_over_the_limit() -> No
     words = "not run: predicted 169 processor seconds; over the limit of 100"
     assert over_the_limit(asked_for(80), times, limits) == words
     assert over_the_limit(asked_for(80), grown(50.0), limits) == ""
+    assert untried(asked_for(9_000), times) == over_the_limit(asked_for(9_000), times)
+    died = [*times, row("peer mst", 30, end="died: over 6 GiB")]
+    assert untried(asked_for(9_000), died) == "not run: died at 30 columns"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Which runs need not be tried, and why: their row says so in a line.
 
-A method that died, or refused a table, is not asked for a wider table of the same kind. A method
-of another package cannot be asked what it would need, so its own growth says it: the processor
-seconds of its two widest stored runs on tables of the same kind, continued as a power of the
-number of columns. On narrow tables, what a method does once counts most, so this growth tends to
-be too slow. Even so, a run is left out only if the prediction is well over the limit.
+A method that died, or refused a table, is not asked for a wider table of the same kind. Nor is one
+whose own growth leads over the limit: the processor seconds of its two widest stored runs on tables
+of the same kind, continued as a power of the number of columns. On narrow tables, what a method
+does once counts most, so this growth tends to be too slow. Even so, a run is left out only if the
+prediction is well over the limit.
 """
 
 from __future__ import annotations
@@ -23,8 +23,18 @@ CLEARLY = 1.5
 """How many times the limit a prediction must be before a run is left out."""
 
 
+def untried(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> str:
+    """Why a run need not be tried; empty if it may run.
+
+    Args:
+        key: the cells that tell the run from others.
+        stored: all runs so far.
+    """
+    return ended_before(key, stored) or over_the_limit(key, stored)
+
+
 def ended_before(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> str:
-    """Why a run need not be tried: its method has ended on an easier table; empty if it may run.
+    """That the method of a run has ended on an easier table; empty if it has not.
 
     Args:
         key: the cells that tell the run from others.
@@ -45,7 +55,7 @@ def ended_before(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> st
 def over_the_limit(
     key: Mapping[str, object], stored: Sequence[FinishedRun], limits: Limits | None = None
 ) -> str:
-    """Why a run need not be tried: its method's growth leads far over the limit; empty if not.
+    """That the growth of a run's method leads far over the limit; empty if it does not.
 
     Args:
         key: the cells that tell the run from others.

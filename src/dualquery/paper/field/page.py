@@ -96,10 +96,9 @@ def _setting(runs: Sequence[FinishedRun]) -> str:
         f"tables have {rows}. δ = {first['delta']}. The number of records is public.",
         f"Each run is a process of its own on one thread, within {Limits().text}. A method that "
         "died or refused is not asked for a wider table of the same kind.",
-        "A method of this package says what it would need before it refuses. A method of another "
-        "package does not. So where two of its runs on narrower tables of the same kind are "
-        "stored, the processor seconds of the two widest are continued as a power of the number of "
-        f"columns. If that is more than {CLEARLY:g} times the limit, the cell has the prediction.",
+        "Where two runs of a method on narrower tables of the same kind are stored, the processor "
+        "seconds of the two widest are continued as a power of the number of columns. If that is "
+        f"more than {CLEARLY:g} times the limit, the cell has the prediction.",
         "Baselines whose proof is written for replaced records keep it at the same ε. It holds "
         "for added and removed ones too, because n is a public constant here and no count moves "
         "by more than one.",

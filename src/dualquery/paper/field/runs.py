@@ -22,7 +22,7 @@ from dualquery.paper.experiments.state import state_of_code
 from dualquery.paper.experiments.store import FinishedRun, Layout, Store, as_text
 from dualquery.paper.field import methods
 from dualquery.paper.field.alone import Limits, run_alone
-from dualquery.paper.field.beforehand import ended_before
+from dualquery.paper.field.beforehand import untried
 from dualquery.paper.field.methods import Promise
 from dualquery.paper.field.settings import MADE, ROWS, Setting
 from dualquery.privacy.neighbours import Neighbours
@@ -242,7 +242,7 @@ def make(
     options: Options,
     folder: Path,
     progress: Progress,
-    beforehand: Beforehand = ended_before,
+    beforehand: Beforehand = untried,
 ) -> None:
     """Make the planned runs that a store does not have.
 
