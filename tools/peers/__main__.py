@@ -34,6 +34,7 @@ from dualquery.paper.datasets.encoded import EncodedTable
 from dualquery.paper.experiments.experiment import Options, require_folder
 from dualquery.paper.experiments.store import FinishedRun, Store
 from dualquery.paper.field.beforehand import untried
+from dualquery.paper.field.methods import PEERS as COMPARED
 from dualquery.paper.field.methods import WIDEST_ROWS
 from dualquery.paper.field.runs import LAYOUT, PEERS_FILE, Run, field_runs, make
 from dualquery.paper.field.settings import Counts, shares_of
@@ -68,7 +69,7 @@ def main() -> int:
     if asked.tables == ["build"]:
         return build()
     if asked.tables == ["field"]:
-        chosen = [name for name in asked.methods if name in PEERS]
+        chosen = [name for name in asked.methods if f"{PEER}{name}" in COMPARED]
         options = Options(
             runs=asked.runs, queries=asked.queries, dataset=asked.dataset,
             epsilon=tuple(asked.epsilon) if asked.epsilon else None,

@@ -37,7 +37,6 @@ OWN = {
 }
 PEERS = {
     "peer aim": "AIM (dpmm 0.1.9)",
-    "peer aim-3": "AIM, asked for triples (dpmm 0.1.9)",
     "peer mst": "MST (dpmm 0.1.9)",
     "peer privbayes": "PrivBayes (dpmm 0.1.9)",
     "peer mwem": "MWEM (smartnoise-synth 1.0.8)",

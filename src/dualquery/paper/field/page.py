@@ -106,7 +106,8 @@ def _setting(runs: Sequence[FinishedRun]) -> str:
         "model on Adult and on 32 biased columns. All other tables show what they are worth.",
         "Multiplicative weights online answer a stream: each query before the next one is known.",
         "Methods marked δ = 0 promise more than the others do.",
-        "Methods of other packages give synthetic rows, on which the queries are counted.",
+        "Methods of other packages give synthetic rows, on which the queries are counted. They run "
+        "with their own defaults: AIM is asked for pairs.",
         "Time is processor time. For baselines that start from counts it leaves counting out, and "
         "it may include the compilation of kernels.",
     ]
