@@ -151,14 +151,15 @@ def test_time_is_predicted_from_the_two_widest_runs() -> None:
 
 def test_a_run_is_left_out_only_if_its_prediction_is_well_over_the_limit() -> None:
     limits = Limits(seconds=100)
-    times = grown(50.0, 50.0 * CLEARLY)  # at 40 columns 50 · CLEARLY²
-    assert over_the_limit(asked_for(40), times, limits) == ""
-    words = "not run: predicted 169 processor seconds; over the limit of 100"
-    assert over_the_limit(asked_for(80), times, limits) == words
+    times = grown(50.0, 60.0)  # a fifth more each time that the columns double
+    assert 100.0 < 60.0 * 1.2**3 < 100.0 * CLEARLY < 60.0 * 1.2**5
+    assert over_the_limit(asked_for(160), times, limits) == ""
+    words = "not run: predicted 149 processor seconds; over the limit of 100"
+    assert over_the_limit(asked_for(640), times, limits) == words
     assert over_the_limit(asked_for(80), grown(50.0), limits) == ""
-    assert untried(asked_for(9_000), times) == over_the_limit(asked_for(9_000), times)
+    assert untried(asked_for(99_000), times) == over_the_limit(asked_for(99_000), times)
     died = [*times, row("peer mst", 30, end="died: over 6 GiB")]
-    assert untried(asked_for(9_000), died) == "not run: died at 30 columns"
+    assert untried(asked_for(99_000), died) == "not run: died at 30 columns"
 
 
 @pytest.mark.parametrize(

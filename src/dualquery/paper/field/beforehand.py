@@ -19,7 +19,7 @@ DIED, REFUSED, NOT_RUN = "died", "refused", "not run"
 """How a run may end without answers: over a limit, by the method's own word, or untried."""
 
 PREDICTED = f"{NOT_RUN}: predicted"
-CLEARLY = 1.5
+CLEARLY = 1.25
 """How many times the limit a prediction must be before a run is left out."""
 
 
