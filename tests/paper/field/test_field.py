@@ -307,14 +307,14 @@ def test_an_end_that_is_predicted_is_an_end_and_what_follows_from_one_is_not() -
         row("peer aim", 15, end="died: over 6 GiB"),
         row("peer aim", 32, end="not run: died at 15 columns"),
         row("peer mst", 32, **errors(0.001, 0.02)),
-        row("peer mst", 100, end="not run: predicted 496 processor seconds; over the limit of 300"),
+        row("peer mst", 100, end="not run: predicted 4963 processor seconds; over the limit"),
         row("paper", 15, epsilon=0.1, end="refused: epsilon is too small"),
         row("paper", 100, end="refused: it needs 1;234;567 coefficients"),
         row("dqrs", 15, epsilon=0.1, end="refused: epsilon is too small"),
     ]
     text = tables.ends_table(found, methods.titles())
     assert "| AIM (dpmm 0.1.9) | biased | none | 15 | died: over 6 GiB |" in text
-    assert "| MST (dpmm 0.1.9) | biased | 32 | 100 | not run: predicted 496 processor s" in text
+    assert "| MST (dpmm 0.1.9) | biased | 32 | 100 | not run: predicted 5,000 processor s" in text
     assert "its theorem | biased | none | 100 | refused: it needs 1,234,567 coefficients |" in text
     assert "| DQRS | biased | none | 15 (ε = 0.1) | refused: epsilon is too small |" in text
     assert text.count("\n") == 5

@@ -25,6 +25,7 @@ MISSING = "not run yet"
 
 _NEEDED = re.compile(r"[\d.^]+ (?:bytes|minutes)\b")
 _THOUSANDS = re.compile(r"(?<=\d);(?=\d{3})")
+_PREDICTED = re.compile(r"(?<=predicted )\d+")
 
 
 def short(value: float) -> str:
@@ -102,11 +103,16 @@ def brief(runs: Sequence[FinishedRun]) -> str:
     """
     if not runs:
         return MISSING
-    end = runs[0]["end"]
+    end = _rounded(runs[0]["end"])
     if not end.startswith(REFUSED):
         return end
     needed = _NEEDED.search(end)
     return f"{REFUSED}: needs {needed.group()}" if needed else end.partition(";")[0]
+
+
+def _rounded(end: str) -> str:
+    """A prediction with two digits that count: it is not known better."""
+    return _PREDICTED.sub(lambda found: f"{int(float(f'{int(found.group()):.2g}')):,}", end)
 
 
 def shown(runs: Sequence[FinishedRun], order: Mapping[str, str]) -> dict[str, str]:
@@ -219,7 +225,7 @@ def _whole_words(reason: str, most: int = 160) -> str:
 
     The CSV file has no commas in its cells. Those of large numbers are put back.
     """
-    reason = _THOUSANDS.sub(",", reason)
+    reason = _rounded(_THOUSANDS.sub(",", reason))
     return reason if len(reason) <= most else reason[:most].rpartition(";")[0] or reason[:most]
 
 
