@@ -72,8 +72,8 @@ def over_the_limit(
 def predicted(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> float | None:
     """Processor seconds of a run, from its method's growth; None without two narrower widths.
 
-    Of several runs at one width the fastest counts. Times that fall with the width are taken as
-    constant.
+    Runs at ε = 1 count, which every table has, and of several at one width the fastest. Times that
+    fall with the width are taken as constant.
 
     Args:
         key: the cells that tell the run from others.
@@ -81,7 +81,7 @@ def predicted(key: Mapping[str, object], stored: Sequence[FinishedRun]) -> float
     """
     wanted = int(str(key["columns"]))
     times: dict[int, float] = {}
-    for past in _same_kind(key, stored):
+    for past in where(_same_kind(key, stored), epsilon=1.0):
         columns = int(past["columns"])
         if not past["end"] and columns < wanted:
             seconds = past.number("processor_seconds")

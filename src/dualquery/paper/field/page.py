@@ -96,9 +96,9 @@ def _setting(runs: Sequence[FinishedRun]) -> str:
         f"tables have {rows}. δ = {first['delta']}. The number of records is public.",
         f"Each run is a process of its own on one thread, within {Limits().text}. A method that "
         "died or refused is not asked for a wider table of the same kind.",
-        "Where two runs of a method on narrower tables of the same kind are stored, the processor "
-        "seconds of the two widest are continued as a power of the number of columns. If that is "
-        f"more than {CLEARLY:g} times the limit, the cell has the prediction.",
+        "Where two runs of a method at ε = 1 on narrower tables of the same kind are stored, the "
+        "processor seconds of the two widest are continued as a power of the number of columns. If "
+        f"that is more than {CLEARLY:g} times the limit, the cell has the prediction.",
         "Baselines whose proof is written for replaced records keep it at the same ε. It holds "
         "for added and removed ones too, because n is a public constant here and no count moves "
         "by more than one.",
@@ -110,6 +110,7 @@ def _setting(runs: Sequence[FinishedRun]) -> str:
         "with their own defaults: AIM is asked for pairs.",
         "Time is processor time. For baselines that start from counts it leaves counting out, and "
         "it may include the compilation of kernels.",
+        f'A cell that says "{tables.MISSING}" has no stored run; these commands make it.',
     ]
     return "\n".join(f"- {line}" for line in lines)
 
