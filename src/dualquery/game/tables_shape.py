@@ -123,6 +123,7 @@ class Shape:
         triple_levels: how many triples have.
         long: how many of the attributes have long tails, which may have to be measured again.
         lone: how many of the pairs are in none of the triples.
+        widest: the most codes that one of the attributes has.
     """
 
     attributes: int
@@ -134,19 +135,25 @@ class Shape:
     triple_levels: tuple[tuple[int, int], ...] = ()
     long: int = 0
     lone: int = 0
+    widest: int = 2
+
+    @property
+    def binary(self) -> bool:
+        """Whether every attribute has two codes; one and three are two on average only."""
+        return self.codes == 2 * self.attributes and self.widest <= 2
 
     @classmethod
     def of(cls, workload: Workload, weights: Floats | None = None) -> Shape:
         """The shape of a workload; `weights` says how much each query counts."""
         used = workload.used
-        codes = int(workload.schema.sizes[used].sum())
+        sizes = workload.schema.sizes[used]
         pairs, pair_levels = weighed_sets(workload, 2, weights)
         triples, triple_levels = np.empty((0, 3), np.int32), pair_levels[:0]
         if len(pairs) <= MOST_SETS:
             triples, triple_levels = weighed_sets(workload, 3, weights)
         return cls(
             len(used),
-            codes,
+            int(sizes.sum()),
             len(pairs),
             len(triples),
             workload.has_parities,
@@ -154,6 +161,7 @@ class Shape:
             _tally(triple_levels),
             len(set(workload.schema.long) & set(used.tolist())),
             _lone(pairs, triples),
+            int(sizes.max(initial=0)),
         )
 
     @classmethod
@@ -169,6 +177,7 @@ class Shape:
             triples,
             long=len(schema.long),
             lone=0 if triples else pairs,
+            widest=int(schema.sizes.max(initial=0)),
         )
 
 

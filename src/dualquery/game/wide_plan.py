@@ -100,8 +100,8 @@ def make_wide_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
 
 def _is_wide(shape: Shape) -> bool:
     """Whether there are too many pairs, or so many 0/1 attributes that pairs pay for themselves."""
-    binary = shape.codes == 2 * shape.attributes
-    return shape.pairs > MOST_SETS or shape.attributes > (MANY if binary else WIDEST)
+    few = MANY if shape.binary else WIDEST
+    return shape.pairs > MOST_SETS or shape.attributes > few
 
 
 def _steps(purse: Purse, shape: Shape, resolution: float) -> tuple[Step, ...]:
@@ -141,8 +141,7 @@ def _by_rare_cells(purse: Purse, shape: Shape) -> bool:
     """
     unit = purse.budget.unit
     plain = unit.persons is None and unit.weight is None
-    binary = shape.codes == 2 * shape.attributes
-    return plain and binary and _share_noise(purse, 1.0, shape) <= SMALL
+    return plain and shape.binary and _share_noise(purse, 1.0, shape) <= SMALL
 
 
 def _rare_steps(left: float, attributes: int, pairs: int) -> tuple[Step, ...]:
