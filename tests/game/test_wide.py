@@ -125,6 +125,23 @@ def test_rare_cells_are_for_plain_records_of_tables_that_are_not_small() -> None
     assert [step.kind for step in more_codes.steps][:2] == tables
 
 
+def test_columns_of_one_code_and_of_three_are_not_taken_for_two_codes_each(tmp_path: Path) -> None:
+    """Together they have as many codes as two 0/1 columns, but no rare code."""
+    others = tuple(Attribute.binary(f"x{i}") for i in range(2, WIDTH))
+    schema = Schema(
+        (Attribute.categorical("x0", ["a"]), Attribute.categorical("x1", list("abc")), *others)
+    )
+    generator = np.random.default_rng(1)
+    columns = {f"x{i}": (generator.random(ROWS) < 0.05).astype(int) for i in range(2, WIDTH)}
+    columns |= {"x0": ["a"] * ROWS, "x1": generator.choice(list("abc"), ROWS).tolist()}
+    for shape in (Shape.of(all_marginals(schema, 2)), Shape.of_all(schema, 2)):
+        assert shape.codes == 2 * shape.attributes
+        assert not shape.binary
+    made = job(queries=300, errors=False).release(columns, tmp_path / "out", schema=schema)
+    assert not made.transcript.rare
+    assert dq.load(tmp_path / "out").schema == schema
+
+
 def test_parities_other_accountants_and_narrow_tables_are_left_to_draws() -> None:
     wide = Shape(300, 600, 44_850, 0)
     assert make_wide_plan(Budget(1.0, 1e-3, 10_000, accountant="advanced"), wide) is None
@@ -325,14 +342,16 @@ def test_a_journal_with_other_rare_cells_is_refused(tmp_path: Path) -> None:
             if isinstance(found, Rare):
                 others.append(replace(found, most=2 * found.most))
                 others.append(Charges(cells, np.array([0, 9]), np.array([1]), found.scale))
+            else:
+                others.append(replace(found, edges=found.edges + 1))
             for other in others:
                 assert not is_rare_step(step, other, player, known)
                 refused += 1
         known = player.replay(known, number, Released(one.draws, found), one.move)
-    assert refused == 2 * 4 + 3 * 6
+    assert refused == 2 * 5 + 3 * 6
 
 
-@pytest.mark.parametrize("forge", ["codes", "edges", "size", "kind"])
+@pytest.mark.parametrize("forge", ["codes", "edges", "size", "kind", "order"])
 def test_a_release_with_forged_rare_cells_is_refused(forge: str, tmp_path: Path) -> None:
     from dualquery.base.errors import ReleaseError
     from dualquery.release.verifying import check_measurements, check_plan
@@ -349,8 +368,9 @@ def test_a_release_with_forged_rare_cells_is_refused(forge: str, tmp_path: Path)
         edges = found.edges.copy()
         edges[0] = 1
         found = replace(found, edges=edges)
-    elif forge == "kind":
-        rounds[place + 1] = replace(rounds[place + 1], measurement=made.transcript.measurements[0])
+    elif forge in ("kind", "order"):
+        other = found if forge == "order" else made.transcript.measurements[0]
+        rounds[place + 1] = replace(rounds[place + 1], measurement=other)
         with pytest.raises(ReleaseError):
             check_plan(made.parameters, Transcript(tuple(rounds)), schema)
         return

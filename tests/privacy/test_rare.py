@@ -147,6 +147,7 @@ def test_there_and_back() -> None:
         ("rare_codes", np.array([7, 7, 7, 7, 7])),
         ("weights", np.zeros(10, int)),
         ("weights", np.ones(3, int)),
+        ("rare_codes", np.array([1, 0, -1, 1, 0])),
         ("most", np.array(0)),
         ("most", np.array([1, 2])),
         ("scale", np.array(-1.0)),

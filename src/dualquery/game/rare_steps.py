@@ -66,7 +66,9 @@ def is_rare_step(step: Step, one: Charges | Rare, player: TablesPlayer, known: K
     assert isinstance(player, WidePlayer)  # no other player measures rare cells
     cells, purse = player.rare_cells(known, step), player.plan.purse
     if step.kind in (Kind.CHARGES, Kind.CHARGES_OF_PAIRS):
-        paid = isinstance(one, Charges) and one.scale == purse.scale(step.share, 1)
+        edges = edges_of(player.expected_charge(known, cells)[0], cells.heaviest)
+        paid = isinstance(one, Charges) and np.array_equal(one.edges, edges)
+        paid = paid and one.scale == purse.scale(step.share, 1)
     else:
         most = player.most_charged(known, cells)
         paid = isinstance(one, Rare) and one.most == most

@@ -221,10 +221,16 @@ def check_plan(parameters: RunParameters, transcript: Transcript, schema: Schema
         raise ReleaseError("its free attributes follow tables, but a model played")
     from dualquery.game.tables_steps import RARE_KINDS, Kind
 
-    rare = [isinstance(one.measurement, Charges | Rare) for one in transcript]
-    charged = [step.kind is Kind.CHARGES for step in plan.steps]
-    every = [step.kind in (Kind.CHARGES, *RARE_KINDS) for step in plan.steps]
-    if rare not in (charged, every):
+    counted = {Kind.CHARGES: Charges, Kind.CHARGES_OF_PAIRS: Charges}
+    tables_instead = [Charges if step.kind is Kind.CHARGES else None for step in plan.steps]
+    every = [
+        counted.get(step.kind, Rare if step.kind in RARE_KINDS else None) for step in plan.steps
+    ]
+    rare = [
+        type(one.measurement) if isinstance(one.measurement, Charges | Rare) else None
+        for one in transcript
+    ]
+    if rare not in (tables_instead, every):
         raise ReleaseError("its rounds are not those of the plan in its parameters")
     drawn = [step.kind is Kind.DRAWS for step in plan.steps]
     if drawn != [not one for one in measured] or any(

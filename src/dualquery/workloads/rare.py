@@ -47,7 +47,7 @@ class RareCells:
             raise ParameterError("expected a positive weight for each rare cell")
         if self.attributes.min() < 0 or self.attributes.max() >= len(self.codes):
             raise ParameterError("expected attributes that have a rare code")
-        if (self.codes > 1).any():
+        if not np.isin(self.codes, (0, 1)).all():
             raise ParameterError("expected 0 or 1 as the rare code of every attribute")
         ordered = np.sort(self.attributes, axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():
