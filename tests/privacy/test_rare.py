@@ -115,6 +115,21 @@ def test_the_bound_cuts_few_records() -> None:
     assert nothing.most(20_000, 0.0) >= 1
 
 
+def test_a_few_records_with_all_codes_are_not_cut() -> None:
+    """They are few, but they hold a large part of every cell: without them all shares are off."""
+    random, cells = np.random.default_rng(0), some_cells(1)
+    charged = random.poisson(40, 20_000)
+    charged[:80] = 2000  # 0.4 %
+    edges = edges_of(48.0, 2000)
+    counts = np.histogram(charged, edges)[0]
+    plain = np.where(np.arange(len(counts)) < len(counts) - 1, counts, 0)
+    for seed in range(5):
+        made = measure_charges(counts, cells, edges, 5.0, SeededSource(seed))
+        assert made.most(20_000, 60.0) >= 1900
+        without = measure_charges(plain, cells, edges, 5.0, SeededSource(seed))
+        assert without.most(20_000, 60.0) < 80
+
+
 def test_edges_serve_every_expectation() -> None:
     for expected in (0.0, 0.01, 1.0, 7.3, 1e4):
         for heaviest in (1, 2, 50, 10**7):

@@ -35,9 +35,9 @@ FINE, MIDDLE, COARSE = 1.03, 1.06, 1.5
 """How much wider each bin of charges is than the one before: up to twice what a record is expected
 to be charged, up to eight times, and beyond."""
 
-CUT = 0.005
-"""The share of records that may be charged less than their cells, as far as noise lets it be
-seen. They lose what they would be charged beyond the bound, which is little."""
+CUT, LOST = 0.005, 0.01
+"""The share of records that may be charged less than their cells, and the share of all charges that
+they may lose by that, as far as noise lets it be seen."""
 
 SURE = 3.0
 """Standard deviations of noise that a number of records is above if it is seen. The sums from the
@@ -63,8 +63,8 @@ class Charges:
     def most(self, total: float, least: float) -> int:
         """The largest charge with which nearly all records count in all their cells.
 
-        Bins are added up from the top, until they hold more records than may be cut, and more than
-        noise alone would show.
+        Bins are added up from the top, until they hold more records than may be cut, or until what
+        they would lose is more than may be lost; both beyond what noise alone would show.
 
         Args:
             total: about how many records there are.
@@ -72,9 +72,32 @@ class Charges:
         """
         above = np.cumsum(self.counts[::-1])
         noise = SURE * self.scale * np.sqrt(np.arange(1, len(above) + 1))
-        seen = np.flatnonzero(above > CUT * total + noise)
+        many = above > CUT * total + noise
+        lost, unsure = self._lost()
+        much = lost > LOST * self._charged() + SURE * unsure
+        seen = np.flatnonzero(many | much)
         bins = seen[0] if len(seen) else len(above) - 1
         return max(1, int(self.edges[len(self.counts) - bins]) - 1, math.ceil(least))
+
+    def _middles(self) -> Floats:
+        return 0.5 * (self.edges[:-1] + self.edges[1:] - 1).astype(np.float64)
+
+    def _charged(self) -> float:
+        """About what all records together are charged."""
+        return max(0.0, float(self.counts @ self._middles()))
+
+    def _lost(self) -> tuple[Floats, Floats]:
+        """What would be lost if the last bin were cut to where it begins, the last two, and so on.
+
+        The second array is the standard deviation of each.
+        """
+        middles, begins = self._middles()[::-1], self.edges[:-1][::-1]
+        counts = self.counts[::-1].astype(np.float64)
+        ones = np.arange(1, len(counts) + 1)
+        lost = np.cumsum(counts * middles) - begins * np.cumsum(counts)
+        # Σ (m − b)² over the bins so far.
+        squares = np.cumsum(middles**2) - 2.0 * begins * np.cumsum(middles) + ones * begins**2
+        return lost, self.scale * np.sqrt(np.maximum(squares, 0.0))
 
     def events(self, neighbours: Neighbours | Unit) -> tuple[MeasurementEvent, ...]:
         """What the charges cost: one marginal."""
