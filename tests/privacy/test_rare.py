@@ -152,6 +152,14 @@ def test_there_and_back() -> None:
             np.testing.assert_array_equal(back.to_arrays()[name], array)
 
 
+def test_noise_of_a_huge_budget_can_be_drawn_for_every_weight() -> None:
+    cells = RareCells(
+        np.arange(2, dtype=np.int32)[:, None], np.ones(2, np.uint8), np.array([1, 64])
+    )
+    made = measure_rare(np.array([5, 7]), cells, 1, 2.0**-10, SeededSource(0))
+    np.testing.assert_array_equal(made.counts, [5, 7])
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

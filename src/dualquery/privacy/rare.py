@@ -20,7 +20,7 @@ from dualquery.base.stored import Array, Arrays
 from dualquery.privacy.events import MeasurementEvent, Noise
 from dualquery.privacy.measuring import Measurement, batch_event
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.noise import rounded_gaussian
+from dualquery.privacy.noise import SMALLEST_SIGMA, rounded_gaussian
 from dualquery.privacy.sources import RandomSource
 from dualquery.privacy.unit import Unit
 from dualquery.workloads.rare import RareCells
@@ -262,5 +262,10 @@ def measure_rare(
 
 
 def cell_scale(scale: float, weight: int) -> float:
-    """σ/√w, rounded up: with less noise a cell would cost more than its weight."""
-    return scale if weight == 1 else scale / math.sqrt(weight) * _ROUNDED_UP
+    """σ/√w, rounded up: with less noise a cell would cost more than its weight.
+
+    It is never below what noise can be drawn for: a run must not stop at a huge budget's weights.
+    """
+    if weight == 1:
+        return scale
+    return max(SMALLEST_SIGMA, scale / math.sqrt(weight) * _ROUNDED_UP)
