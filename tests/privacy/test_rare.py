@@ -9,6 +9,8 @@ from dualquery.base.errors import DualQueryError, ParameterError
 from dualquery.privacy.events import Events
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.rare import (
+    FEW,
+    SURE,
     Charges,
     Rare,
     cell_scale,
@@ -150,6 +152,19 @@ def test_there_and_back() -> None:
         assert back.scale == 2.0
         for name, array in made.to_arrays().items():
             np.testing.assert_array_equal(back.to_arrays()[name], array)
+
+
+def test_of_a_large_table_no_more_records_are_cut_than_noise_hides() -> None:
+    """What records lose that are charged far more than others would be seen in every cell."""
+    random, cells, scale = np.random.default_rng(0), some_cells(1), 40.0
+    charged = np.minimum(40 * random.lognormal(0.0, 1.0, 2_000_000), 5000).astype(int)
+    edges = edges_of(40.0, 5000)
+    counts = np.histogram(charged, edges)[0]
+    for seed in range(5):
+        made = measure_charges(counts, cells, edges, scale, SeededSource(seed))
+        most = made.most(len(charged), 0.0)
+        above = int((edges > most + 1).sum())
+        assert 0 < (charged > most).sum() < (FEW + 2 * SURE * above**0.5) * scale
 
 
 def test_noise_of_a_huge_budget_can_be_drawn_for_every_weight() -> None:

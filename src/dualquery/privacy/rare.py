@@ -39,6 +39,10 @@ CUT, LOST = 0.005, 0.01
 """The share of records that may be charged less than their cells, and the share of all charges that
 they may lose by that, as far as noise lets it be seen."""
 
+FEW = 5.0
+"""So many times the noise of a count, and no more records, may be cut. In a large table 0.5 % of
+the records would be many beside the noise of the cells, and no interval would know of it."""
+
 SURE = 3.0
 """Standard deviations of noise that a number of records is above if it is seen. The sums from the
 top down to every bin are compared, and the largest of so many is above two often enough."""
@@ -72,7 +76,7 @@ class Charges:
         """
         above = np.cumsum(self.counts[::-1])
         noise = SURE * self.scale * np.sqrt(np.arange(1, len(above) + 1))
-        many = above > CUT * total + noise
+        many = above > min(CUT * total, FEW * self.scale) + noise
         lost, unsure = self._lost()
         much = lost > LOST * self._charged() + SURE * unsure
         seen = np.flatnonzero(many | much)
