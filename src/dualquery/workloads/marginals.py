@@ -72,6 +72,22 @@ class Groups:
         return offsets(self.sizes)
 
 
+def require_distinct(sets: Int32, noun: str) -> None:
+    """Refuse a set that names an attribute twice, and a set that is listed twice.
+
+    Args:
+        sets: of attributes, one per row.
+        noun: what they are, for the refusal.
+    """
+    ordered = np.sort(sets, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise ParameterError(f"{noun} names an attribute twice; expected different attributes")
+    # Sorted here, because `np.unique` imports masked arrays, which take longer than an answer.
+    listed = ordered[np.lexsort(ordered.T)]
+    if (listed[1:] == listed[:-1]).all(axis=1).any():
+        raise ParameterError(f"{noun} is listed twice; expected each once")
+
+
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """Several marginals of the same number of attributes.
@@ -89,15 +105,7 @@ class Marginals:
             raise ParameterError(
                 f"marginals of shape {self.attributes.shape}; expected a row of attributes each"
             )
-        ordered = np.sort(self.attributes, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise ParameterError(
-                "a marginal names an attribute twice; expected different attributes"
-            )
-        # Sorted here, because `np.unique` imports masked arrays, which take longer than an answer.
-        listed = ordered[np.lexsort(ordered.T)]
-        if (listed[1:] == listed[:-1]).all(axis=1).any():
-            raise ParameterError("a marginal is listed twice; expected each once")
+        require_distinct(self.attributes, "a marginal")
 
     def __len__(self) -> int:
         return len(self.attributes)

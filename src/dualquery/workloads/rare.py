@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
+from dualquery.workloads.marginals import require_distinct
 from dualquery.workloads.workload import Literals, Workload
 
 Int32 = npt.NDArray[np.int32]
@@ -49,12 +50,7 @@ class RareCells:
             raise ParameterError("expected attributes that have a rare code")
         if not np.isin(self.codes, (0, 1)).all():
             raise ParameterError("expected 0 or 1 as the rare code of every attribute")
-        ordered = np.sort(self.attributes, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise ParameterError("a rare cell names an attribute twice")
-        listed = ordered[np.lexsort(ordered.T)]
-        if (listed[1:] == listed[:-1]).all(axis=1).any():
-            raise ParameterError("a rare cell is listed twice; expected each once")
+        require_distinct(self.attributes, "a rare cell")
 
     def __len__(self) -> int:
         return len(self.attributes)
