@@ -33,14 +33,10 @@ def test_means_and_quantiles_of_a_mixed_table() -> None:
     """Means within 2 %, and quantiles within one sub-bin.
 
     Dates and times begin nowhere, so their means are judged by 2 % of their spread. One per cent of
-    the rows hold a quarter of all cost, up to 250 times the mean. No run can be sure of its mean to
-    2 %: the true family, a lognormal, known exactly leaves 1.5 %, and the whole budget spent on
-    this column would leave 1.0 %. In ten other runs it was off by 0.1 to 3.6 %, so it is judged by
-    the mean of three.
+    the rows hold a quarter of all cost, up to 250 times the mean.
     """
     frame = messy_table(ROWS)
     schema = replace(dq.draft_schema(frame), draft=False)
-    costs = []
     for seed in (1, 2, 3):
         release = dq.DualQuery(1.0, 1e-6, seed=seed, errors=False, queries=20_000).fit(
             frame, schema=schema
@@ -53,10 +49,7 @@ def test_means_and_quantiles_of_a_mixed_table() -> None:
             true, drawn = (numbers(one[attribute.name], attribute) for one in (frame, sampled))
             scale = true.std() if attribute.type.is_temporal else abs(true.mean())
             away = abs(drawn.mean() - true.mean()) / scale
-            if attribute.name == "cost":
-                costs.append(away)
-            else:
-                assert away <= 0.02, (attribute.name, seed)
+            assert away <= 0.02, (attribute.name, seed)
             parts = release.within(attribute.name).edges
             for share in SHARES:
                 places = [
@@ -66,5 +59,3 @@ def test_means_and_quantiles_of_a_mixed_table() -> None:
                 assert abs(places[0] - places[1]) <= 1, (attribute.name, share, seed)
             judged += 1
         assert judged >= 7
-    assert np.mean(costs) <= 0.02
-    assert max(costs) <= 0.04

@@ -19,11 +19,12 @@ from dualquery.domain.sub_bins import SubBins
 from dualquery.engines.local import LocalEngine
 from dualquery.estimator import settings
 from dualquery.game import tables as tables_module
-from dualquery.game.tables_plan import AGAIN, make_tables_plan
+from dualquery.game.tables_plan import AGAIN, ONCE_MORE, make_tables_plan
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_shape import Shape
 from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Released, Transcript
+from dualquery.model.again import own_tables, spread_of
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement, measure
@@ -101,7 +102,7 @@ def test_the_share_is_kept_only_where_a_column_has_a_long_tail() -> None:
     assert [step.kind for step in plan.steps[:4]] == [
         Kind.ONE_WAY, Kind.AGAIN, Kind.AGAIN, Kind.PAIRS,
     ]  # fmt: skip
-    assert [step.share for step in plan.steps[1:3]] == [AGAIN, AGAIN]
+    assert [step.share for step in plan.steps[1:3]] == [AGAIN, ONCE_MORE]
     short = Schema(tuple(one for one in SCHEMA.attributes if one.name != "cost"))
     other = make_tables_plan(Budget(2.0, 1e-3, 4000), Shape.of(all_marginals(short, 2)))
     assert other is not None
@@ -188,23 +189,62 @@ def test_a_model_hears_the_bins_of_both_tables_together() -> None:
     assert 0.3 < np.sqrt(np.mean(np.square(away))) < 1.3
 
 
-def second_after(player: TablesPlayer, known: Known, noise: float, seed: int = 9) -> Known:
+def second_after(
+    player: TablesPlayer, known: Known, noise: float, seed: int = 9, tables: Marginals | None = None
+) -> Known:
     """What is known after the step that measures again, with so much noise."""
-    tables = player.marginals(known, player.plan.steps[1])
+    tables = tables or player.marginals(known, player.plan.steps[1])
     exact = one_way(4000, 1e-3).counts[2 : 2 + SCHEMA.fine.sizes[COST]]
     cells = np.bincount(tables.groups.of_attribute(COST), exact).astype(np.int64)
     again = measure(cells, tables, Noise.GAUSSIAN, noise, SeededSource(seed))
     return player._with(known, Released.measured(again))
 
 
-def test_a_mean_that_is_still_unsure_is_measured_in_the_same_cells_once_more() -> None:
+@pytest.mark.parametrize("heap", [False, True])
+def test_a_mean_that_is_still_unsure_is_measured_in_the_cells_that_tell_most(heap: bool) -> None:
+    """A plain twin: all pairs of cuts, one by one, with a dense covariance."""
     player = TablesPlayer(ASKED, plan_of(), fine=True)
-    known = second_after(player, known_after(player, one_way(4000, 30.0)), 25.0)
-    first = known.again[0].marginals
-    third = player.marginals(known, player.plan.steps[2])
+    first = one_way(4000, 30.0)
+    if heap:
+        first.counts[2 + 7] += 4000
+    known = second_after(player, known_after(player, first), 25.0)
+    step = player.plan.steps[2]
+    third = player.marginals(known, step)
     assert third.attributes.tolist() == [[COST]]
-    np.testing.assert_array_equal(third.groups.of_code, first.groups.of_code)
     assert player.may_be_second(third)
+    sub_bins = SubBins.of(SCHEMA["cost"])
+    spread = spread_of(COST, SCHEMA, own_tables(COST, SCHEMA, (first, *known.again)), 4000.0,
+                       public=True)  # fmt: skip
+    surety, parts = spread.surety, len(sub_bins)
+    assert surety.heaps[7] == heap
+    units = np.eye(parts)
+    plain = np.array([surety.variance(one) for one in units])
+    dense = np.array(
+        [[(surety.variance(a + b) - plain[i] - plain[j]) / 2.0 for j, b in enumerate(units)]
+         for i, a in enumerate(units)]
+    )  # fmt: skip
+    shares = surety.spread / surety.spread.sum()
+    moves = sub_bins.means - sub_bins.means @ shares
+    noise = player.plan.purse.deviation(step.share, 1) / 4000.0
+
+    def left(low: int, high: int) -> float:
+        at = np.arange(parts)
+        cells = np.array([at < low, (at >= low) & (at < high), at >= high]) & ~surety.heaps
+        cells = cells.astype(float)
+        along = cells @ dense @ moves
+        both = cells @ dense @ cells.T + noise**2 * np.eye(3)
+        return float(moves @ dense @ moves - along @ np.linalg.inv(both) @ along)
+
+    every = {(i, j): left(i, j) for i in range(1, parts) for j in range(i + 1, parts)}
+    of_part = third.groups.of_attribute(COST)
+    assert (of_part[:parts] != of_part[parts]).all()  # missing cells stand alone
+    smooth = np.flatnonzero(~surety.heaps)
+    cuts = smooth[1:][np.diff(of_part[smooth]) != 0].tolist()
+    assert len(cuts) == 2
+    assert left(*cuts) == pytest.approx(min(every.values()), rel=1e-4)
+    assert min(every.values()) < 0.95 * np.median(list(every.values()))
+    if heap:
+        assert (of_part == of_part[7]).sum() == 1
 
 
 def test_a_mean_that_became_sure_leaves_the_third_share_to_the_pairs() -> None:
@@ -227,9 +267,9 @@ def test_two_measurements_of_the_same_cells_are_one_with_both_shares() -> None:
     """Neither counts twice: the model hears one table of bins, as if it were measured at once."""
     player = TablesPlayer(ASKED, plan_of(), fine=True)
     begun = known_after(player, one_way(4000, 30.0))
-    known = begun
+    known, tables = begun, player.marginals(begun, player.plan.steps[1])
     for seed in (1, 2):
-        known = second_after(player, known, 20.0 * np.sqrt(2.0), seed)
+        known = second_after(player, known, 20.0 * np.sqrt(2.0), seed, tables)
         assert len(known.measurements) == len(known.heard) == 2
     one, other = known.again
     mean = replace(one, scale=20.0, counts=(one.counts + other.counts + 1) // 2)

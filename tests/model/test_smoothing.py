@@ -7,6 +7,7 @@ import pytest
 
 from dualquery.model.smoothing import (
     Cells,
+    Chance,
     Curvature,
     Observed,
     Smoothing,
@@ -94,3 +95,39 @@ def test_a_fit_is_where_nothing_nearby_is_better() -> None:
     for _ in range(50):
         moved = f + 1e-3 * random.normal(size=10)
         assert problem._cost(moved, 1e-4, precision, sums) >= cost - 1e-9
+
+
+def test_rows_that_are_known_leave_every_count_that_holds_them() -> None:
+    again = Cells(np.array([0, 1, 1, 1]), np.array([16.0, 90.0]), 2.0)
+    observed = Observed.of(np.array([10.0, 20.0, 30.0, 40.0]), 4.0, (again,))
+    found = observed.without(np.array([0.0, 0.0, 0.0, 1.0]))
+    np.testing.assert_allclose(found.counts, observed.counts - [0.0, 0.0, 0.0, 1.0])
+    assert found.sums.tolist() == [89.0]
+    np.testing.assert_array_equal(found.noise, observed.noise)
+
+
+@pytest.mark.parametrize("tables", [0, 1, 3])
+def test_counts_that_overlap_are_heard_together(tables: int) -> None:
+    """A plain twin: rows are independent normals, and all counts are conditions on them at once."""
+    random = np.random.default_rng(tables)
+    expected = random.uniform(5.0, 400.0, 9)
+    rows = expected + np.sqrt(expected) * random.normal(size=9)
+    cells = [np.arange(9) // 3, np.arange(9) // 5, np.zeros(9, dtype=int)][:tables]
+    again = [
+        Cells(of, np.bincount(of, rows) + random.normal(0.0, 7.0 - i, of.max() + 1), 7.0 - i)
+        for i, of in enumerate(cells)
+    ]
+    observed = Observed.of(rows + random.normal(0.0, 12.0, 9), 12.0, again)
+    seen = np.vstack([np.eye(9), *(np.eye(of.max() + 1)[:, of] for of in cells)])
+    told = np.concatenate([observed.counts, *(one.counts for one in again)])
+    noise = np.concatenate(
+        [np.full(9, 12.0), *(np.full(len(one.counts), one.noise) for one in again)]
+    )
+    prior = np.diag(expected)
+    both = seen @ prior @ seen.T + np.diag(noise**2)
+    gain = prior @ seen.T @ np.linalg.inv(both)
+    found = Chance.of(expected, observed)
+    np.testing.assert_allclose(found.counts, expected + gain @ (told - seen @ expected))
+    moves = random.normal(size=(4, 9))
+    left = prior - gain @ seen @ prior
+    np.testing.assert_allclose(found.covariance(moves), moves @ left @ moves.T)

@@ -97,6 +97,24 @@ def test_decimals_that_would_be_lost() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("edges", "cells", "said"),
+    [
+        ([0, 100, 90_000], ["5", "NA", "89000"], ""),
+        ([0, 100, 90_000], [5, 200], "no cell lies near 90000; lower that edge, or"),
+        ([-90_000, -100, 0], [-5, -89_000], ""),
+        ([-90_000, -100, 0], [-5, -200], "no cell lies near -90000; raise that edge, or"),
+        ([0, 10, 20], [5, 19], "it has no long tail, for which alone that matters;"),
+    ],
+)
+def test_ends_that_are_not_reached(edges: list[int], cells: list[object], said: str) -> None:
+    attribute = Attribute.numeric("cost", edges, reached=True).missing_as("NA")
+    found = check(pa.table({"cost": cells}), Schema((attribute,)))
+    assert found.ok
+    whole = f"column 'cost': reached = true, and {said} leave reached out"
+    assert found.notes == ((whole,) if said else ())
+
+
 def test_rows_that_break_rules() -> None:
     schema = Schema(
         (Attribute.categorical("sex", ["f", "m"]), Attribute.binary("pregnant")),

@@ -17,6 +17,7 @@ from dualquery.domain.declared import (
     Value,
     declared_decimals,
     declared_edge,
+    declared_reached,
     declared_value,
     plain,
     type_named,
@@ -32,7 +33,7 @@ MOST_SUB_BINS = 1000
 
 _KEYS = (
     "values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "decimals",
-    "group",
+    "reached", "group",
 )  # fmt: skip
 """What a schema file may say of a column."""
 
@@ -55,6 +56,7 @@ class Attribute:
             measured; 0 leaves it to the rule in `domain.sub_bins`.
         decimals: how many decimals the cells of a column of decimal numbers have; None leaves it to
             the rule in `domain.decimals`.
+        reached: whether it is public that the smallest and the largest number lie at the ends.
         type: what a cell is. Left out, it follows from how values or edges are written. The edges
             of dates and times are numbers here: days since 1970-01-01, seconds since then, or
             seconds since midnight; their values are text.
@@ -71,6 +73,7 @@ class Attribute:
     ordered: bool = False
     sub_bins: int = 0
     decimals: int | None = None
+    reached: bool = False
     type: Type = Type.TEXT
     missing_words: tuple[str, ...] = ()
     group: Hierarchy | None = None
@@ -137,6 +140,7 @@ class Attribute:
         default: Edge | None = None,
         sub_bins: int | None = None,
         decimals: int | None = None,
+        reached: bool = False,
         type: str | None = None,  # noqa: A002 - the word of the schema file
     ) -> Self:
         """Declare a column that is cut into bins [e0, e1), …, [e_last−1, e_last].
@@ -151,6 +155,8 @@ class Attribute:
                 measured, 1 to 1,000; else a rule says it.
             decimals: how many decimals its cells have, 0 to 15, for a column of decimal numbers;
                 else a rule says it.
+            reached: whether it is public that the smallest and the largest number lie at the ends
+                of the edges, or just inside; the mean of a long tail is then known better.
             type: what a cell is: "whole", "decimal", "date", "timestamp" or "time"; by default
                 as the edges are written, whole numbers if all of them are.
         """
@@ -191,6 +197,7 @@ class Attribute:
             ordered=True,
             sub_bins=parts,
             decimals=places,
+            reached=declared_reached(name, kind, reached),
             type=kind,
         )
         return made._with_default(default)
@@ -366,6 +373,8 @@ class Attribute:
             entry["sub_bins"] = self.sub_bins
         if self.decimals is not None:
             entry["decimals"] = self.decimals
+        if self.reached:
+            entry["reached"] = True
         if self.group is not None:
             entry["group"] = self.group.declared(self.values)
         if self.missing:
@@ -424,6 +433,10 @@ class Attribute:
             raise SchemaError(
                 f"attribute {name!r}: decimals is for columns of decimal numbers with edges only"
             )
+        if kind != "edges" and "reached" in entry:
+            raise SchemaError(
+                f"attribute {name!r}: reached is for columns of numbers with edges only"
+            )
         if kind != "values" and "group" in entry:
             raise SchemaError(f"attribute {name!r}: group is for columns with values only")
         if kind == "binary":
@@ -438,6 +451,7 @@ class Attribute:
                 default=default,
                 sub_bins=entry.get("sub_bins"),
                 decimals=entry.get("decimals"),
+                reached=entry.get("reached", False),
                 type=cell_type,
             )
         return cls.categorical(

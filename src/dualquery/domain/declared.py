@@ -108,6 +108,25 @@ def declared_edge(name: str, kind: Type, edge: object) -> Number:
     return int(number) if kind is Type.WHOLE else number
 
 
+def declared_reached(name: str, kind: Type, reached: object) -> bool:
+    """Whether the smallest and the largest number of a column lie at the ends of its edges.
+
+    Args:
+        name: of the column.
+        kind: what its cells are.
+        reached: what the schema says.
+    """
+    asked = plain(reached)
+    if not isinstance(asked, bool):
+        raise SchemaError(f"attribute {name!r}: reached = {reached!r}; expected true or false")
+    if asked and kind.is_temporal:
+        raise SchemaError(
+            f"attribute {name!r}: reached is for columns of numbers, and this one holds "
+            f"{kind.plural}; leave it out"
+        )
+    return asked
+
+
 def declared_decimals(name: str, kind: Type, edges: Sequence[float], decimals: object) -> int:
     """How many decimals the cells of a column have; every bin must hold such a number.
 

@@ -156,6 +156,7 @@ class Schema(Attributes):
                 default=default,
                 sub_bins=1,
                 decimals=None,  # a sub-bin may be too narrow to hold a multiple
+                reached=False,
                 group=None,
             )
             codes += [every[done:first], first + found.bin_of]

@@ -50,22 +50,32 @@ class SubBins:
         start: the sub-bins of bin b are start[b]:start[b + 1].
         logarithmic: per sub-bin, whether values are spread evenly in their logarithm.
         whole: whether values are whole numbers.
+        reached: whether the smallest and the largest value are known to lie at the ends.
     """
 
     edges: Floats
     start: Ints
     logarithmic: npt.NDArray[np.bool_]
     whole: bool
+    reached: bool = False
 
     @classmethod
     def of(cls, attribute: Attribute) -> SubBins:
         """The sub-bins of a numeric attribute, by the rule or as its schema declares."""
         edges = tuple(float(edge) for edge in attribute.edges)
         kind = attribute.type
-        return _sub_bins(edges, kind.is_counted, attribute.sub_bins, kind.is_temporal)
+        return _sub_bins(
+            edges, kind.is_counted, attribute.sub_bins, kind.is_temporal, attribute.reached
+        )
 
     def __len__(self) -> int:
         return len(self.edges) - 1
+
+    @property
+    def long(self) -> tuple[bool, bool]:
+        """Whether a long tail ends at the first edge, and whether one ends at the last."""
+        first = self.logarithmic[0] and self.edges[0] < 0.0
+        return bool(first), bool(self.logarithmic[-1] and self.edges[-1] > 0.0)
 
     @cached_property
     def bin_of(self) -> npt.NDArray[np.int64]:
@@ -157,7 +167,11 @@ class SubBins:
 
 @lru_cache(maxsize=4096)
 def _sub_bins(
-    cuts_of_bins: tuple[float, ...], whole: bool, declared: int, even: bool = False
+    cuts_of_bins: tuple[float, ...],
+    whole: bool,
+    declared: int,
+    even: bool = False,
+    reached: bool = False,
 ) -> SubBins:
     """The rule. `even` allows no logarithms: where dates and times begin to count says nothing."""
     edges = np.array(cuts_of_bins)
@@ -183,7 +197,11 @@ def _sub_bins(
         start.append(start[-1] + len(inner) + 1)
         curved += [wide] * (len(inner) + 1)
     found = SubBins(
-        np.concatenate(cuts), np.array(start, dtype=np.int64), np.array(curved, dtype=bool), whole
+        np.concatenate(cuts),
+        np.array(start, dtype=np.int64),
+        np.array(curved, dtype=bool),
+        whole,
+        reached,
     )
     low, high = found.ends
     # A part that touches zero has no logarithm.

@@ -38,9 +38,9 @@ share that cells have on average, and beyond."""
 MOST_NOISE = 0.1
 """The largest noise of a one-way table, as a share of the records, with which it says anything."""
 
-AGAIN = 0.06
-"""The share for second tables of columns whose means are unsure, and the same for third ones. It is
-taken from pairs, or from triples, and goes back to them if all means are sure."""
+AGAIN, ONCE_MORE = 0.06, 0.12
+"""The shares for second tables of columns whose means are unsure, and for third ones. They are
+taken from pairs, or from triples, and go back to them if all means are sure."""
 
 NARROW = 3.0
 """Attributes with so few codes on average have triples worth measuring outright: a step from k-way
@@ -182,7 +182,8 @@ def _steps(
         return _few_tables(purse, shape, fine)
     narrow = shape.codes <= NARROW * shape.attributes
     rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
-    second = 2 * [Step(Kind.AGAIN, AGAIN, shape.long)] if shape.long else []
+    again = (AGAIN, ONCE_MORE) if shape.long else ()
+    second = [Step(Kind.AGAIN, share, shape.long) for share in again]
     kept = sum(step.share for step in second)
     draws = int(np.clip(0.6 * math.sqrt(resolution) / rounds, FEWEST_DRAWS, MOST_DRAWS))
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:

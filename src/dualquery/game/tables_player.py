@@ -145,7 +145,7 @@ class TablesPlayer:
                 Groups.single(schema.fine if self.fine else schema), self.used[:, None]
             )
         if step.kind is Kind.AGAIN:
-            return self._second_tables(known)
+            return self._second_tables(known, step)
         groups = self._stack(known).groups
         if step.kind is Kind.NAMED:
             # The draws of one round may name sets of different sizes; the widest are measured.
@@ -156,7 +156,7 @@ class TablesPlayer:
         # A plan made from a shape without levels measures all sets in one step.
         return Marginals(groups, sets if step.tables == len(sets) else sets[levels == step.level])
 
-    def _second_tables(self, known: Known) -> Marginals:
+    def _second_tables(self, known: Known, step: Step) -> Marginals:
         """Second tables of the columns whose means are unsure, or third ones.
 
         If there are none, all pairs or triples are measured instead. They are measured once more
@@ -164,8 +164,12 @@ class TablesPlayer:
         shares.
         """
         if known.fine is not None:
-            schema, total = self.workload.schema, self.total(known)
-            chosen = unsure_columns(schema, self.used, (known.fine, *known.again), total)
+            schema, measured = self.workload.schema, (known.fine, *known.again)
+            chosen = unsure_columns(
+                schema, self.used, measured, self.total(known),
+                partial(self.plan.purse.deviation, step.share),
+                public=self.plan.budget.unit.size_is_public,
+            )  # fmt: skip
             if chosen:
                 return again_marginals(schema, chosen)
         return Marginals(self._stack(known).groups, self._sets(self._most_listed)[0])
@@ -319,7 +323,8 @@ class TablesPlayer:
         if known.fine is None:
             return replace(known, fine=measured), measured.in_codes(schema)
         again = (*known.again, measured)
-        found = smoothed_bins(schema, known.fine, again, self.total(known))
+        public = self.plan.budget.unit.size_is_public
+        found = smoothed_bins(schema, known.fine, again, self.total(known), public=public)
         # What it says of bins takes the place of what fewer tables said: none may count twice.
         measurements, heard = (
             (*one[:1], *(other for other in one[1:] if other.parts is None))

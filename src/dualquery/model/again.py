@@ -4,13 +4,15 @@ The mean of a long tail rests on few records. After the first one-way tables it 
 unsure the mean of each column still is. Where it is too unsure, the column is measured once more,
 in a few wide cells: each holds an equal part of what decides the mean, so that no cell drowns in
 its noise. Cells are sets of sub-bins that do not overlap, so the second table costs what any other
-costs. If the mean is still unsure after that, the same cells are measured a third time: two
-measurements with a share each tell as much as one with both.
+costs. If the mean is still unsure after that, a third table has three cells: those that will leave
+the mean least unsure.
 
 All of it is a function of what was measured before, so it is public.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ import numpy.typing as npt
 from dualquery.domain.schema import Schema
 from dualquery.domain.sub_bins import SubBins
 from dualquery.model.inside import Spread, spread_inside
-from dualquery.model.smoothing import Cells, pooled
+from dualquery.model.smoothing import Cells
 from dualquery.privacy.measuring import Measurement
 from dualquery.workloads.marginals import Groups, Marginals
 
@@ -30,6 +32,12 @@ share of it."""
 
 CELLS = 6
 """Cells of the second table, besides those of heaps and of missing cells."""
+
+MOST_CUTS = 64
+"""Places among which the two cuts of a third table are chosen."""
+
+EXACT = 1.0
+"""The standard deviation of a count that is public. With none, a fit would stand still."""
 
 
 def own_tables(
@@ -63,7 +71,9 @@ def in_sub_bins(marginals: Marginals, schema: Schema) -> bool:
     )
 
 
-def spread_of(attribute: int, schema: Schema, tables: list[Cells], total: float) -> Spread:
+def spread_of(
+    attribute: int, schema: Schema, tables: list[Cells], total: float, *, public: bool = False
+) -> Spread:
     """How the values of a column are spread, by all of its own tables.
 
     Args:
@@ -71,11 +81,36 @@ def spread_of(attribute: int, schema: Schema, tables: list[Cells], total: float)
         schema: of the table.
         tables: as `own_tables` gives them.
         total: the number of records.
+        public: whether that number is public, and not an estimate.
     """
     first, *again = tables
     sub_bins = SubBins.of(schema.attributes[attribute])
     counts = first.counts[: len(sub_bins)]
+    if public:
+        again = [*again, _all_cells(tables, total)]
     return spread_inside(counts, first.noise, total, sub_bins, again)
+
+
+def _all_cells(tables: list[Cells], total: float) -> Cells:
+    """A table with one cell: what is not missing, if the number of records is public."""
+    missing, noise = missing_cells(tables)
+    return Cells(
+        np.zeros_like(tables[0].of_part), np.array([total - missing]), float(np.hypot(noise, EXACT))
+    )
+
+
+def missing_cells(tables: list[Cells]) -> tuple[float, float]:
+    """How many cells are missing by all tables, and the standard deviation of that; else zeros.
+
+    Args:
+        tables: of one column, as `own_tables` gives them.
+    """
+    found = [one for one in tables if len(one.counts) > one.of_part.max() + 1]
+    if not found:
+        return 0.0, 0.0
+    precision = np.array([one.noise**-2.0 for one in found])
+    counts = np.array([one.counts[-1] for one in found])
+    return float(precision @ counts / precision.sum()), float(precision.sum() ** -0.5)
 
 
 def unsure_columns(
@@ -83,6 +118,9 @@ def unsure_columns(
     used: npt.NDArray[np.integer],
     measured: tuple[Measurement, ...],
     total: float,
+    noise: Callable[[int], float],
+    *,
+    public: bool = False,
 ) -> dict[int, npt.NDArray[np.int32]]:
     """The columns whose means are unsure, and the cells in which each is to be measured again.
 
@@ -91,23 +129,23 @@ def unsure_columns(
         used: the attributes that are asked about.
         measured: the first tables, in sub-bins, and what was measured again since.
         total: the number of records.
+        noise: the standard deviation of the noise if so many columns are measured again.
+        public: whether the number of records is public, and not an estimate.
     """
-    found = {}
+    seconds, thirds = {}, {}
     for attribute in sorted(set(schema.long) & set(used.tolist())):
         tables = own_tables(attribute, schema, measured)
-        spread = spread_of(attribute, schema, tables, total)
+        spread = spread_of(attribute, schema, tables, total, public=public)
         error = relative_error(spread, schema, attribute)
         if len(tables) == 1 and error > UNSURE:
-            found[attribute] = _cells(spread, schema, attribute)
+            seconds[attribute] = _cells(spread, schema, attribute)
         elif len(tables) > 1 and error > STILL_UNSURE:
-            found[attribute] = _same_cells(attribute, measured)
-    return found
-
-
-def _same_cells(attribute: int, measured: tuple[Measurement, ...]) -> npt.NDArray[np.int32]:
-    """The cells in which a column was measured last, that of missing cells included."""
-    last = next(one for one in reversed(measured) if attribute in one.marginals.attributes[:, 0])
-    return last.marginals.groups.of_attribute(attribute).astype(np.int32)
+            thirds[attribute] = spread
+    each = noise(max(1, len(seconds) + len(thirds)))
+    return seconds | {
+        attribute: _telling_cells(spread, schema, attribute, each)
+        for attribute, spread in thirds.items()
+    }
 
 
 def relative_error(spread: Spread, schema: Schema, attribute: int) -> float:
@@ -131,17 +169,52 @@ def _cells(spread: Spread, schema: Schema, attribute: int) -> npt.NDArray[np.int
     """The cell of each sub-bin, and of the bucket of missing cells if there is one.
 
     What a sub-bin does to the mean is its share times its distance from the mean. Cells have
-    about equal parts of that. Heaps, and missing cells, stand alone.
+    about equal parts of that.
     """
     means, shares, mean = _mean(spread, schema, attribute)
-    alone = spread.surety.heaps
-    mass = np.where(alone, 0.0, shares * np.abs(means - mean)) + 1e-300
+    mass = np.where(spread.surety.heaps, 0.0, shares * np.abs(means - mean)) + 1e-300
     middle = np.cumsum(mass) - mass / 2.0
     run = np.minimum(CELLS * middle / mass.sum(), CELLS - 1).astype(np.int64)
-    codes = int(schema.fine.sizes[attribute])
-    cell = np.arange(codes) + CELLS
+    return _with_others(run, spread, schema, attribute)
+
+
+def _with_others(
+    run: npt.NDArray[np.int64], spread: Spread, schema: Schema, attribute: int
+) -> npt.NDArray[np.int32]:
+    """The same cells; heaps, and missing cells, stand alone."""
+    alone = spread.surety.heaps
+    cell = np.arange(int(schema.fine.sizes[attribute])) + len(run)
     cell[: len(run)] = np.where(alone, cell[: len(run)], run)
     return np.unique(cell, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+
+def _telling_cells(
+    spread: Spread, schema: Schema, attribute: int, noise: float
+) -> npt.NDArray[np.int32]:
+    """The three cells, of neighbours, whose noisy counts would leave the mean least unsure.
+
+    What is known has covariances; so what any three cells would add to it is known before they are
+    measured.
+    """
+    means, shares, mean = _mean(spread, schema, attribute)
+    blocks = min(len(shares), MOST_CUTS)
+    if blocks < 3:
+        return _cells(spread, schema, attribute)
+    block_of = np.arange(len(shares)) * blocks // len(shares)
+    inside = (block_of == np.arange(blocks)[:, None]) & ~spread.surety.heaps
+    moves = np.vstack([inside, (means - mean) / shares.sum()])
+    every = spread.surety.covariance(moves.astype(np.float64))
+    first, second = (at + 1 for at in np.triu_indices(blocks - 1, 1))  # where cells begin
+    at = np.arange(blocks)
+    low, high = at < first[:, None], at >= second[:, None]
+    cells = np.stack([low, ~low & ~high, high], axis=1).astype(np.float64)
+    apart = cells @ every[:-1, :-1] @ cells.transpose(0, 2, 1)
+    apart += np.eye(3) * (noise / spread.surety.rows) ** 2
+    along = cells @ every[:-1, -1]
+    gained = (along * np.linalg.solve(apart, along[:, :, None])[:, :, 0]).sum(axis=1)
+    best = int(np.argmax(gained))
+    run = np.searchsorted([first[best], second[best]], block_of, side="right")
+    return _with_others(run, spread, schema, attribute)
 
 
 def again_marginals(schema: Schema, chosen: dict[int, npt.NDArray[np.int32]]) -> Marginals:
@@ -158,7 +231,12 @@ def again_marginals(schema: Schema, chosen: dict[int, npt.NDArray[np.int32]]) ->
 
 
 def smoothed_bins(
-    schema: Schema, first: Measurement, again: tuple[Measurement, ...], total: float
+    schema: Schema,
+    first: Measurement,
+    again: tuple[Measurement, ...],
+    total: float,
+    *,
+    public: bool = False,
 ) -> Measurement:
     """What all tables of each column that was measured again say about its bins.
 
@@ -170,21 +248,23 @@ def smoothed_bins(
         first: all one-way tables, in sub-bins.
         again: the second tables, and the third ones if there are any.
         total: the number of records.
+        public: whether that number is public, and not an estimate.
     """
     columns = np.unique(np.concatenate([one.marginals.attributes for one in again]), axis=0)
     marginals, last = Marginals(Groups.single(schema), columns), again[-1]
     counts, variances = [], []
     for attribute in marginals.attributes[:, 0].tolist():
         sub_bins = SubBins.of(schema.attributes[attribute])
-        spread = spread_of(attribute, schema, own_tables(attribute, schema, (first, *again)), total)
+        tables = own_tables(attribute, schema, (first, *again))
+        spread = spread_of(attribute, schema, tables, total, public=public)
         surety, bins = spread.surety, len(sub_bins.start) - 1
         counts.append(total * np.bincount(sub_bins.bin_of, surety.spread, bins))
         inside = (sub_bins.bin_of == np.arange(bins)[:, None]).astype(np.float64)
         variances.append(total**2 * np.array([surety.variance(one) for one in inside]))
         if schema.sizes[attribute] > bins:  # missing cells
-            table = pooled(own_tables(attribute, schema, again))[0]
-            counts.append(table.counts[-1:])
-            variances.append(np.array([table.noise**2]))
+            missing, noise = missing_cells(tables[1:])
+            counts.append(np.array([missing]))
+            variances.append(np.array([noise**2]))
     every = np.maximum(np.concatenate(variances), 1.0)
     return Measurement(
         marginals,

@@ -15,8 +15,11 @@ count says more about them than the density does where chance is larger than the
 is not bent to what chance alone explains, and then both are weighed: with little noise, shares are
 the counts.
 
-Inside a logarithmic sub-bin the density goes on as it does from one neighbour to the other: money
-falls off there by half or more, and values that were spread evenly would be too large.
+Inside a sub-bin the density goes on as it does from one neighbour to the other: money falls off in
+a logarithmic one by half or more, and values that were spread evenly would be too large.
+
+If the schema says that values reach the ends of a long column, one row is known to lie at each far
+end. A density that ends there would lack it: it is what is to be expected of all other rows.
 
 All of it is a function of what was measured, so it is public.
 """
@@ -61,6 +64,9 @@ TAIL_STIFFNESS: Floats = np.logspace(2, -11, 14)
 STEEPEST = 3.0
 """The most by which the logarithm of a density changes inside one sub-bin."""
 
+SHARPEST = 50.0
+"""The same where hardly a row is expected beside the one that is known to lie at the end."""
+
 
 @dataclass(frozen=True, eq=False)
 class Surety:
@@ -91,14 +97,19 @@ class Surety:
         density by chance, and counts show a part of that. A count that was kept as it is, is off by
         its noise.
         """
-        kept = self.heaps if self.curved is not None else np.ones(len(moves), dtype=bool)
-        found = float((np.where(kept, moves * self.noise, 0.0) ** 2).sum())
+        return max(float(self.covariance(moves[None, :])[0, 0]), 0.0)
+
+    def covariance(self, moves: Floats) -> Floats:
+        """The covariances of several figures, one per row of `moves`."""
+        kept = self.heaps if self.curved is not None else np.ones(moves.shape[1], dtype=bool)
+        noisy = np.where(kept, moves * self.noise, 0.0)
+        found: Floats = noisy @ noisy.T
         if self.curved is None:
             return found
         smooth = np.where(kept, 0.0, moves)
         pulled = smooth * self.spread
-        found += self.chance.variance(smooth) / self.rows**2
-        return found + max(float(pulled @ self.curved.solve(pulled)), 0.0)
+        found = found + self.chance.covariance(smooth) / self.rows**2
+        return found + pulled @ self.curved.solve(pulled.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +119,7 @@ class Spread:
     Attributes:
         shares: per sub-bin, its share of its bin; those of a bin add up to one.
         tilt: per sub-bin, by how much the logarithm of the density rises inside it, on the
-            sub-bin's own scale; 0 if values are spread evenly there.
+            sub-bin's own scale; 0 if values are spread evenly there, or if nothing goes on.
         surety: how surely the shares are known.
     """
 
@@ -135,24 +146,66 @@ def spread_inside(
     observed = Observed.of(counts, noise, again)
     if bins is not None:
         observed = observed.with_bins(sub_bins.bin_of, bins)
+    known = _known_rows(sub_bins)
+    observed = observed.without(known)
     smooth, heaps, curved = _smoothed(observed, total, sub_bins, _unseen(counts, noise, again))
     chance = Chance.of(np.where(heaps, 0.0, smooth), observed)
     fallen = np.maximum(chance.counts, 0.0)
-    spread = np.where(heaps, np.maximum(observed.counts, 0.0), fallen)
+    others = np.where(heaps, np.maximum(observed.counts, 0.0), fallen)
+    spread = others + known
     bin_of = sub_bins.bin_of
     whole = np.bincount(bin_of, spread)[bin_of]
     plain = sub_bins.plain
     shares: Floats = np.where(whole > 0.0, spread / np.where(whole > 0.0, whole, 1.0), plain)
     surety = Surety(spread / total, heaps, observed.noise / total, total, curved, chance)
-    return Spread(shares, _tilts(spread, sub_bins), surety)
+    return Spread(shares, _with_rows(known, others, _tilts(others, sub_bins), sub_bins), surety)
+
+
+def _known_rows(sub_bins: SubBins) -> Floats:
+    """Per sub-bin, how many rows are known to lie at its far end: one where a long tail ends."""
+    known = np.zeros(len(sub_bins))
+    if sub_bins.reached:
+        below, above = sub_bins.long
+        known[0] += below
+        known[-1] += above
+    return known
+
+
+def _with_rows(known: Floats, others: Floats, tilt: Floats, sub_bins: SubBins) -> Floats:
+    """The tilts with which sub-bins have the means of their known row and their others together."""
+    tilt = tilt.copy()
+    for at in np.flatnonzero(known).tolist():
+        low, high = (float(ends[at]) for ends in sub_bins.ends)
+        length, outwards = abs(np.log(high / low)), np.sign(high + low)
+        mean = _tilted_mean(outwards * tilt[at], length)
+        wanted = (others[at] * mean + np.exp(length)) / (others[at] + 1.0)
+        tilt[at] = outwards * _tilt_of_mean(wanted, length)
+    return tilt
+
+
+def _tilted_mean(tilt: float, length: float) -> float:
+    """The mean of e^{length·u}, where the density of u in [0, 1] rises by so much in all."""
+    return _mean_power(tilt + length) / _mean_power(tilt)
+
+
+def _mean_power(exponent: float) -> float:
+    """∫ e^{exponent·u} du over [0, 1]."""
+    return float(np.expm1(exponent) / exponent) if abs(exponent) > 1e-9 else 1.0
+
+
+def _tilt_of_mean(mean: float, length: float) -> float:
+    """The inverse of `_tilted_mean`; the nearer end if no tilt up to `SHARPEST` has the mean."""
+    from scipy.optimize import brentq
+
+    if mean >= _tilted_mean(SHARPEST, length):
+        return SHARPEST
+    if mean <= _tilted_mean(-SHARPEST, length):
+        return -SHARPEST
+    return float(brentq(lambda tilt: _tilted_mean(tilt, length) - mean, -SHARPEST, SHARPEST))
 
 
 def _tilts(spread: Floats, sub_bins: SubBins) -> Floats:
-    """How steep the density is inside each logarithmic sub-bin, from its neighbours.
-
-    The slope is the mean of those to either side, at most twice the flatter one. It is 0 at a peak
-    and in a gap: nothing goes on there.
-    """
+    """How steep the density is inside each sub-bin, on the sub-bin's own scale."""
     low, high = sub_bins.ends
     curved = sub_bins.logarithmic
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -160,17 +213,30 @@ def _tilts(spread: Floats, sub_bins: SubBins) -> Floats:
         middle = np.where(curved, np.sqrt(np.abs(low * high)), np.abs(low + high) / 2.0)
         # Densities on the scale of the logarithm, of even sub-bins in their middle.
         dense = np.where(curved, spread / np.abs(length), spread / (high - low) * middle)
-        along, height = np.log(middle), np.log(dense)
-        slope = np.diff(height) / np.diff(along)
-    # Where a density is zero, or changes its sign, nothing is known of the slope.
-    slope[~np.isfinite(slope) | (np.diff(np.sign(low + high)) != 0.0)] = np.nan
+        long = _slopes(np.log(middle), np.log(dense), np.diff(np.sign(low + high)) != 0.0)
+        even = _slopes((low + high) / 2.0, np.log(spread / (high - low)))
+    tilt: Floats = np.where(curved, long * length, even * (high - low))
+    return np.clip(tilt, -STEEPEST, STEEPEST)
+
+
+def _slopes(along: Floats, height: Floats, apart: npt.NDArray[np.bool_] | None = None) -> Floats:
+    """How steep a curve is at each place, from its neighbours.
+
+    The slope is the mean of those to either side, at most twice the flatter one. It is 0 at a peak
+    and in a gap: nothing goes on there.
+
+    Args:
+        along: where the places are.
+        height: of the curve; not finite where it is not known.
+        apart: between which neighbours the curve does not go on.
+    """
+    slope = np.diff(height) / np.diff(along)
+    slope[~np.isfinite(slope) if apart is None else ~np.isfinite(slope) | apart] = np.nan
     left, right = np.append(np.nan, slope), np.append(slope, np.nan)
     left, right = np.where(np.isnan(left), right, left), np.where(np.isnan(right), left, right)
     flatter = np.minimum(np.abs(left), np.abs(right))
     steep = np.minimum(np.abs(left + right) / 2.0, 2.0 * flatter)
-    found = np.where(np.sign(left) == np.sign(right), np.sign(left) * steep, 0.0)
-    tilt: Floats = np.where(curved, np.nan_to_num(found) * length, 0.0)
-    return np.clip(tilt, -STEEPEST, STEEPEST)
+    return np.nan_to_num(np.where(np.sign(left) == np.sign(right), np.sign(left) * steep, 0.0))
 
 
 def _smoothed(

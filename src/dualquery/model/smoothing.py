@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +135,14 @@ class Observed:
             sum_noise=np.append(self.sum_noise, bins.noise[codes]),
         )
 
+    def without(self, rows: Floats) -> Observed:
+        """The same counts of all other rows.
+
+        Args:
+            rows: per sub-bin, how many rows to leave out.
+        """
+        return replace(self, counts=self.counts - rows, sums=self.sums - self.members @ rows)
+
     def with_chance(self, expected: Floats) -> Observed:
         """The same counts as signs of a density, around which the rows fell by chance.
 
@@ -181,18 +190,27 @@ class Chance:
         left = weight * noise
         whole = ~(observed.members & ~told).any(axis=1)
         members, sum_noise = observed.members[whole], observed.sum_noise[whole]
-        for member, total, each in zip(members, observed.sums[whole], sum_noise, strict=True):
-            away = (total - counts[member].sum()) / (left[member].sum() + each**2)
-            counts = counts + np.where(member, left * away, 0.0)
-        return cls(counts, left, members, sum_noise)
+        found = cls(counts, left, members, sum_noise)
+        away = found.told @ (observed.sums[whole] - members @ counts)
+        return replace(found, counts=counts + left * away)
 
-    def variance(self, moves: Floats) -> float:
-        """The variance of a figure that moves so with each row."""
-        found = float((moves**2 * self.open).sum())
-        for member, each in zip(self.members, self.sum_noise, strict=True):
-            left = self.open[member]
-            found -= float(moves[member] @ left) ** 2 / float(left.sum() + each**2)
-        return max(found, 0.0)
+    @cached_property
+    def told(self) -> Floats:
+        """Per sub-bin, what one row more in each count of several says about it.
+
+        Times what is open about a sub-bin, it is by how much the expected number of rows moves. The
+        counts are heard together, because their sub-bins may overlap.
+        """
+        if not len(self.members):
+            return np.zeros((len(self.open), 0))
+        both = (self.members * self.open) @ self.members.T + np.diag(self.sum_noise**2)
+        return np.asarray(np.linalg.solve(both, self.members).T, dtype=np.float64)
+
+    def covariance(self, moves: Floats) -> Floats:
+        """The covariances of figures, one per row, that move so with each row of the table."""
+        pulled = moves * self.open
+        found: Floats = pulled @ moves.T - (pulled @ self.told) @ (self.members @ pulled.T)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,14 +228,13 @@ class Curvature:
     weights: Floats
 
     def solve(self, right: Floats) -> Floats:
-        """What the inverse makes of a vector."""
+        """What the inverse makes of a vector, or of the columns of a matrix."""
         from scipy.linalg import solveh_banded
 
+        alone: Floats = solveh_banded(self.bands, right)
         if not len(self.pulls):
-            plain: Floats = solveh_banded(self.bands, right)
-            return plain
-        both = solveh_banded(self.bands, np.column_stack([right, self.pulls.T]))
-        alone, pulled = both[:, 0], both[:, 1:]
+            return alone
+        pulled = solveh_banded(self.bands, self.pulls.T)
         inner = np.diag(1.0 / self.weights) + self.pulls @ pulled
         found: Floats = alone - pulled @ np.linalg.solve(inner, self.pulls @ alone)
         return found

@@ -21,6 +21,7 @@ from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.grid import Grid
 from dualquery.domain.schema import Schema
+from dualquery.domain.sub_bins import SubBins
 from dualquery.domain.types import Type
 from dualquery.privacy.unit import Weight
 from dualquery.rows.arrow import ArrowTable
@@ -216,6 +217,7 @@ class _Column:
     hints: dict[tuple[int, str], str] = field(default_factory=dict)
     unreadable: str = ""
     fractions: int = 0
+    at_ends: tuple[bool, bool] = (False, False)
 
     def read(self, cells: pa.ChunkedArray, treatment: OutOfDomain) -> None:
         try:
@@ -237,6 +239,12 @@ class _Column:
             self.fractions += _finer(cells, Grid(0))
         elif self.attribute.decimals is not None:
             self.fractions += _finer(cells, Grid(self.attribute.decimals))
+        if self.attribute.reached:
+            fine = Schema((self.attribute,)).fine.attributes[0]
+            codes = judge_column(cells, fine, treatment).codes
+            ends = (0, fine.proper_size - 1)
+            first, last = (bool((codes == end).any()) for end in ends)
+            self.at_ends = (self.at_ends[0] or first, self.at_ends[1] or last)
 
     def problems(self) -> list[Finding]:
         if self.unreadable:
@@ -254,6 +262,9 @@ class _Column:
         return f"{key[1]} ({self.hints[key]})" if self.hints[key] else key[1]
 
     def notes(self) -> list[str]:
+        return [*self._notes_on_decimals(), *self._notes_on_ends()]
+
+    def _notes_on_decimals(self) -> list[str]:
         if not self.fractions:
             return []
         has, wanted = "decimals", 'type = "decimal"'
@@ -263,6 +274,22 @@ class _Column:
             f"column {self.attribute.name!r}: {self.fractions:,} cells have {has}, which "
             f"samples will not have; declare {wanted}"
         ]
+
+    def _notes_on_ends(self) -> list[str]:
+        """What is said if `reached` is declared, and the far end of a long tail is empty."""
+        if not self.attribute.reached:
+            return []
+        edges = self.attribute.edges
+        below, above = SubBins.of(self.attribute).long
+        first, last = self.at_ends
+        found = []
+        if not below and not above:
+            found.append("it has no long tail, for which alone that matters; leave reached out")
+        if above and not last:
+            found.append(f"no cell lies near {edges[-1]:g}; lower that edge, or leave reached out")
+        if below and not first:
+            found.append(f"no cell lies near {edges[0]:g}; raise that edge, or leave reached out")
+        return [f"column {self.attribute.name!r}: reached = true, and {one}" for one in found]
 
 
 def _finer(cells: pa.ChunkedArray, grid: Grid) -> int:

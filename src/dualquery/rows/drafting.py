@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.declaration import FILL_IN, Declaration
 from dualquery.domain.grid import MOST_DECIMALS, Grid
 from dualquery.domain.schema import Schema
+from dualquery.domain.sub_bins import SubBins
 from dualquery.domain.types import Type, spelled
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.long import LongTable
@@ -390,6 +391,10 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
     if decimals is not None:
         seen = f"no cell has more than {decimals} decimal{'' if decimals == 1 else 's'}"
         note = "; ".join(filter(None, [note, f"{seen}; is that so by design (decimals)?"]))
+    if crowded and any(SubBins.of(made).long):
+        made = replace(made, reached=True)
+        told = "the far end is where the table ends; may everybody know that (reached)?"
+        note = "; ".join(filter(None, [note, told]))
     return made, note
 
 

@@ -51,6 +51,33 @@ MUTANTS = (
         "Third tables come on top of the budget.",
     ),
     Mutant(
+        "numbers-counts-heard-one-by-one",
+        "src/dualquery/model/smoothing.py",
+        "both = (self.members * self.open) @ self.members.T + np.diag(self.sum_noise**2)",
+        "both = np.diag((self.members * self.open).sum(axis=1) + self.sum_noise**2)",
+        ("tests/model/test_smoothing.py::test_counts_that_overlap_are_heard_together",),
+        "Tables of a column that have sub-bins in common would be believed too much.",
+    ),
+    Mutant(
+        "numbers-known-row-counted-twice",
+        "src/dualquery/model/smoothing.py",
+        "counts=self.counts - rows, sums",
+        "counts=self.counts, sums",
+        (
+            "tests/model/test_smoothing.py::test_rows_that_are_known_leave_every_count_that_holds_them",
+            "tests/model/test_inside.py::test_a_row_at_the_end_counts_once_and_lies_there",
+        ),
+        "The row at the end of a long tail would be in the counts, and beside them.",
+    ),
+    Mutant(
+        "numbers-third-cells-without-noise",
+        "src/dualquery/model/again.py",
+        "    apart += np.eye(3) * (noise / spread.surety.rows) ** 2\n",
+        "    apart += np.eye(3) * 1e-15\n",
+        (f"{_AGAIN}::test_a_mean_that_is_still_unsure_is_measured_in_the_cells_that_tell_most",),
+        "Cells that drown in their noise would be taken for the best.",
+    ),
+    Mutant(
         "tables-second-of-a-journal-believed",
         _TABLES,
         "        fits = player.may_be_second(one.marginals)\n",
