@@ -205,6 +205,26 @@ def test_a_focus_lowers_the_error_of_what_it_names() -> None:
     assert errors[1] < 0.95 * errors[0], errors
 
 
+@pytest.mark.parametrize(
+    ("rows", "attributes", "times", "most"),
+    [
+        (60_000, 15, 1.0, 455),  # a small budget
+        (200_000, 15, 2.0, 455),
+        (200_000, 16, 1.0, 560),
+        (200_000, 11, 2.0, 165),
+    ],
+)
+def test_large_budgets_can_name_nearly_all_of_a_few_triples(
+    rows: int, attributes: int, times: float, most: int
+) -> None:
+    schema = Schema(tuple(Attribute.categorical(f"a{i}", list("abcde")) for i in range(attributes)))
+    plan = make_tables_plan(Budget(1.0, 1e-6, rows), Shape.of(all_marginals(schema, 3)))
+    assert plan is not None
+    assert (plan.resolution > 30_000.0) == (rows > 60_000)
+    drawn = min(times * 0.6 * plan.resolution**0.5, most)
+    assert plan.draws == int(drawn / plan.rounds)
+
+
 def test_a_plan_survives_its_way_through_a_file() -> None:
     budget = Budget(1.0, 1e-5, ROWS)
     plan = make_tables_plan(budget, Shape.of_all(schema(), 3))

@@ -53,6 +53,10 @@ wrong enough to be named, and it takes several rounds until all of them were."""
 FEWEST_DRAWS, MOST_DRAWS = 10, 500
 """Per round."""
 
+FEW_TRIPLES = 500
+"""If the budget is large and so few triples are asked, rounds make twice as many draws, up to the
+number of triples: nearly every one that is wrong can then be named."""
+
 PURE_DRAWS = 5
 """Per round, where a pure budget is too small for all pairs."""
 
@@ -185,7 +189,10 @@ def _steps(
     again = (AGAIN, ONCE_MORE) if shape.long else ()
     second = [Step(Kind.AGAIN, share, shape.long) for share in again]
     kept = sum(step.share for step in second)
-    draws = int(np.clip(0.6 * math.sqrt(resolution) / rounds, FEWEST_DRAWS, MOST_DRAWS))
+    drawn = 0.6 * math.sqrt(resolution)
+    if resolution >= FINER and shape.triples <= FEW_TRIPLES:
+        drawn = max(drawn, min(2.0 * drawn, shape.triples))
+    draws = int(np.clip(drawn / rounds, FEWEST_DRAWS, MOST_DRAWS))
     if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
         if math.isfinite(paying):
             # Triples tell at least as much about their pairs as pair tables would (`NARROW`), and
