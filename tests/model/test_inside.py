@@ -316,6 +316,13 @@ def test_a_row_at_the_end_counts_once_and_lies_there(sign: float, others: float)
     assert (places < high[far]).all()
 
 
+@pytest.mark.parametrize("edges", [[1e-290, 1.0], [1e-150, 1e150]])
+def test_a_row_at_the_end_of_hundreds_of_orders_of_magnitude(edges: list[float]) -> None:
+    sub_bins = SubBins.of(Attribute.numeric("x", edges, sub_bins=1, reached=True))
+    found = spread_inside(np.full(len(sub_bins), 50.0), 5.0, 50.0, sub_bins)
+    assert found.tilt.tolist() == [0.0]
+
+
 def test_a_known_last_row_brings_what_a_density_lacks() -> None:
     """Lognormal tables whose last edge lies at their largest row, as a draft has it."""
     away: dict[bool, list[float]] = {False: [], True: []}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from dualquery.model import moments as module
 from dualquery.model.dependence import Dependence
 from dualquery.model.measured import Measured
 from dualquery.model.product import fitted_product, margins
-from dualquery.model.signs import Signs, pooled_sums
+from dualquery.model.signs import Signs, are_binary, pooled_sums
 from dualquery.model.stack import Stack
 from dualquery.model.strengths import (
     CLEAR_NOISE,
@@ -212,3 +214,14 @@ def test_noise_does_not_strengthen_shrinkage_as_it_hides_departures() -> None:
     tables = measured(rows, random, 80.0)
     half = strengths(stack, tables, shares, ROWS, most=0.5 * PER_ATTRIBUTE)
     np.testing.assert_allclose(half, 0.5 * strengths(stack, tables, shares, ROWS))
+
+
+def test_three_codes_in_two_groups_are_not_signs() -> None:
+    """The first tables are about single codes, so their cells are no sums of signs."""
+    schema = Schema((Attribute.categorical("a", list("xyz")), Attribute.categorical("b", [0, 1])))
+    stack = Stack.of(schema, [0, 1])
+    assert not are_binary(stack)
+    grouped = replace(stack, groups=stack.groups.merged(0, np.array([0, 0, 1], dtype=np.int32)))
+    assert np.diff(grouped.start).tolist() == [2, 2]
+    assert not are_binary(grouped)
+    assert are_binary(Stack.of(schema, [1]))

@@ -154,11 +154,13 @@ def relative_error(spread: Spread, schema: Schema, attribute: int) -> float:
     size = float(np.abs(means) @ shares)
     if size <= 0.0:
         return np.inf
-    return float(np.sqrt(spread.surety.variance((means - mean) / shares.sum()))) / size
+    # The shares that are surely known are of all records, those with a missing cell included.
+    there = float(spread.surety.spread.sum())
+    return float(np.sqrt(spread.surety.variance((means - mean) / there))) / size
 
 
 def _mean(spread: Spread, schema: Schema, attribute: int) -> tuple[Floats, Floats, float]:
-    """The mean of each sub-bin, their shares, and the mean of the column."""
+    """The mean of each sub-bin, their shares of what is not missing, and the mean of the column."""
     means = SubBins.of(schema.attributes[attribute]).means
     shares = spread.surety.spread
     shares = shares / max(float(shares.sum()), 1e-300)
@@ -198,11 +200,11 @@ def _telling_cells(
     """
     means, shares, mean = _mean(spread, schema, attribute)
     blocks = min(len(shares), MOST_CUTS)
-    if blocks < 3:
+    if blocks < 3 or not shares.any():
         return _cells(spread, schema, attribute)
     block_of = np.arange(len(shares)) * blocks // len(shares)
     inside = (block_of == np.arange(blocks)[:, None]) & ~spread.surety.heaps
-    moves = np.vstack([inside, (means - mean) / shares.sum()])
+    moves = np.vstack([inside, means - mean])
     every = spread.surety.covariance(moves.astype(np.float64))
     first, second = (at + 1 for at in np.triu_indices(blocks - 1, 1))  # where cells begin
     at = np.arange(blocks)

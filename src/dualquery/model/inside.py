@@ -64,6 +64,9 @@ TAIL_STIFFNESS: Floats = np.logspace(2, -11, 14)
 STEEPEST = 3.0
 """The most by which the logarithm of a density changes inside one sub-bin."""
 
+LONGEST_EXPONENT = 700.0
+"""Its power of e is still a number."""
+
 SHARPEST = 50.0
 """The same where hardly a row is expected beside the one that is known to lie at the end."""
 
@@ -177,6 +180,8 @@ def _with_rows(known: Floats, others: Floats, tilt: Floats, sub_bins: SubBins) -
     for at in np.flatnonzero(known).tolist():
         low, high = (float(ends[at]) for ends in sub_bins.ends)
         length, outwards = abs(np.log(high / low)), np.sign(high + low)
+        if length + SHARPEST > LONGEST_EXPONENT:
+            continue  # over hundreds of orders of magnitude no tilt has that mean
         mean = _tilted_mean(outwards * tilt[at], length)
         wanted = (others[at] * mean + np.exp(length)) / (others[at] + 1.0)
         tilt[at] = outwards * _tilt_of_mean(wanted, length)

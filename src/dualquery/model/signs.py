@@ -26,7 +26,8 @@ from dualquery.privacy.measuring import Measurement
 
 def are_binary(stack: Stack) -> bool:
     """Whether all attributes of a stack have two codes, each for itself."""
-    return bool(np.all(np.diff(stack.start) == 2))
+    codes = np.diff(stack.groups.code_start)[stack.attributes]
+    return bool(np.all(np.diff(stack.start) == 2) and np.all(codes == 2))
 
 
 def pooled_sums(stack: Stack, measurements: Sequence[Measurement], size: int) -> Sums:
