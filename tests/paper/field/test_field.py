@@ -434,6 +434,13 @@ def test_published_values_stand_beside_ours() -> None:
     assert "| ε | this package |\n| ---: | ---: |\n| 1 | .25 |" in text
 
 
+def test_the_page_says_which_cells_are_means() -> None:
+    assert "All other cells are one run" not in page.page_text(FOUND, [], "field")
+    again = FinishedRun({**row(OURS, 15, "adult", **errors(0.1, 0.2)).cells, "run": "2"})
+    text = page.page_text([*FOUND, again], [], "field")
+    assert "- Means of up to 3 runs: this package on adult. All other cells are one run." in text
+
+
 def test_short_numbers() -> None:
     assert [tables.short(value) for value in (0.0123, 0.5, 1.0, 0.000031, float("nan"))] == [
         ".012", ".5", "1.", "3.1e-05", "",

@@ -78,9 +78,22 @@ def page_text(runs: Sequence[FinishedRun], published: Sequence[FinishedRun], ste
 INTRODUCTION = (
     "Every method gets the same table, the same random 3-way queries and the same promise: ε, δ, "
     "and neighbours that add or remove a record. Each cell is one run with the method's own "
-    "defaults; nothing is tuned per table. The verdicts come first, the long tables are folded "
-    "away behind them, and the last section says how the runs were made."
+    "defaults, or the mean of several; nothing is tuned per table. The verdicts come first, the "
+    "long tables are folded away behind them, and the last section says how the runs were made."
 )
+
+
+def _repeated(runs: Sequence[FinishedRun]) -> list[str]:
+    """Which cells are means of several runs, if any are."""
+    again = [run for run in runs if int(run["run"]) > 0 and not run["end"]]
+    if not again:
+        return []
+    order = titles()
+    named = sorted(
+        {f"{order.get(run['method'], run['method'])} on {run['dataset']}" for run in again}
+    )
+    most = max(int(run["run"]) for run in again) + 1
+    return [f"Means of up to {most} runs: {'; '.join(named)}. All other cells are one run."]
 
 
 def _setting(runs: Sequence[FinishedRun]) -> str:
@@ -94,6 +107,7 @@ def _setting(runs: Sequence[FinishedRun]) -> str:
         "PRIVATE.",
         f"{int(first['queries']):,} random 3-way queries per table. Biased and ratings-shaped "
         f"tables have {rows}. δ = {first['delta']}. The number of records is public.",
+        *_repeated(runs),
         f"Each run is a process of its own on one thread, within {Limits().text}. A method that "
         "died or refused is not asked for a wider table of the same kind.",
         "Where two runs of a method at ε = 1 on narrower tables of the same kind are stored, the "

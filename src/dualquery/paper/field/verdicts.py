@@ -13,7 +13,8 @@ AVERAGE, MAXIMUM = "average_error", "max_error"
 ERRORS = {AVERAGE: "average error", MAXIMUM: "maximum error"}
 
 EVEN = 1.05
-"""Errors whose ratio is at most this count as even: a cell is one run, and another seed differs."""
+"""Errors whose ratio is at most this count as even: most cells are one run, and another
+seed differs."""
 
 
 @dataclass(frozen=True)
