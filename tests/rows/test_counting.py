@@ -74,7 +74,7 @@ def test_sparse_columns_are_named_by_the_schema(tmp_path) -> None:
 
 
 def test_a_sparse_matrix_of_other_numbers_is_refused() -> None:
-    with pytest.raises(TableError, match="column 1 of the sparse matrix holds 3"):
+    with pytest.raises(TableError, match="column 1 of the sparse matrix holds another number"):
         open_table(sparse.csr_matrix(np.array([[0, 3], [1, 0]])))
 
 

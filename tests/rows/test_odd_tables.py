@@ -22,7 +22,7 @@ from pyarrow import parquet
 from dualquery.base.errors import DualQueryError, TableError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
-from dualquery.rows.arrow import CsvTable
+from dualquery.rows.csv_file import CsvTable
 from dualquery.rows.drafting import draft_schema
 from dualquery.rows.encoding import OutOfDomain, encode_column
 from dualquery.rows.long import LongTable
@@ -161,18 +161,17 @@ def test_any_objects_of_pandas_are_encoded_or_refused(cells, attribute) -> None:
         (pa.array([{"x": 1}]), r"column 'c' holds struct<x: int64> in a cell; expected one value"),
         (pa.array([[1, 2]]), "column 'c' holds list<.*> in a cell"),
         (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())), "column 'c' holds map<"),
-        (pa.array([2**62]), f"column 'c': {float(2**62)!r} is outside"),
-        (pa.array([2**63], pa.uint64()), f"column 'c': {float(2**63)!r} is outside"),
-        (pa.array([2**32 - 1], pa.uint32()), "column 'c': 4294967295.0 is outside"),
-        (pa.array([float("inf")]), "column 'c': inf is outside"),
-        (pa.array([datetime.timedelta(1)]), r"column 'c': .*timedelta.* is not a number"),
-        (pa.array([b"x"]), "column 'c': b'x' is not a number"),
-        (pa.array(["x" * 9999]), "column 'c': 'xxx.*… is not a number"),
-        (pa.array([Decimal("11.5")]), r"column 'c': 11\.5 is outside"),
+        (pa.array([2**62]), "column 'c': a cell is outside"),
+        (pa.array([2**63], pa.uint64()), "column 'c': a cell is outside"),
+        (pa.array([2**32 - 1], pa.uint32()), "column 'c': a cell is outside"),
+        (pa.array([float("inf")]), "column 'c': a cell is outside"),
+        (pa.array([datetime.timedelta(1)]), "column 'c': a cell is not a number"),
+        (pa.array([b"x"]), "column 'c': a cell is not a number"),
+        (pa.array(["x" * 9999]), "column 'c': a cell is not a number"),
+        (pa.array([Decimal("11.5")]), "column 'c': a cell is outside"),
     ],
 )  # fmt: skip
 def test_what_a_column_of_numbers_cannot_hold(array, message) -> None:
-    message = message.replace("e+", r"e\+")
     with pytest.raises(TableError, match=message):
         encode_column(array, Attribute.numeric("c", [0, 5, 10]))
 
@@ -181,11 +180,11 @@ def test_whole_numbers_of_any_size_are_values_too() -> None:
     large = Attribute.categorical("c", [1, 2**62])
     assert encode_column(pa.array([2**62, 1]), large).tolist() == [1, 0]
     assert encode_column(pa.array([Decimal("1.00")]), large).tolist() == [0]
-    with pytest.raises(TableError, match="column 'c': 4611686018427387905 is outside"):
+    with pytest.raises(TableError, match="column 'c': a cell is outside"):
         encode_column(pa.array([2**62 + 1]), large)
-    with pytest.raises(TableError, match="column 'c': 4611686018427387904 is outside"):
+    with pytest.raises(TableError, match="column 'c': a cell is outside"):
         encode_column(pa.array([2**62]), Attribute.binary("c"))
-    with pytest.raises(TableError, match="column 'c': 4294967295 is outside"):
+    with pytest.raises(TableError, match="column 'c': a cell is outside"):
         encode_column(pa.array([2**32 - 1], pa.uint32()), Attribute.binary("c"))
 
 
@@ -196,7 +195,7 @@ def test_a_dictionary_is_judged_by_the_cells_that_are_used() -> None:
     holed = pa.DictionaryArray.from_arrays(pa.array([0, 2]), ["3", "Jones", None])
     assert encode_column(holed, number).tolist() == [0, 2]
     used = pa.DictionaryArray.from_arrays(pa.array([0, 1]), ["3", "Jones", None])
-    with pytest.raises(TableError, match="'Jones' is not a number"):
+    with pytest.raises(TableError, match="a cell is not a number"):
         encode_column(used, number)
     assert encode_column(used, number, OutOfDomain.MISSING).tolist() == [0, 2]
 

@@ -15,7 +15,7 @@ from dualquery.base.errors import TableError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
-from dualquery.rows.arrow import CsvTable
+from dualquery.rows.csv_file import CsvTable
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.engines.local import LocalEngine
-from dualquery.rows import arrow, encoding
+from dualquery.rows import csv_file, encoding
 from dualquery.rows._text_kernels import bins_of
-from dualquery.rows.arrow import CsvTable
+from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.csv_file import CsvTable
 from dualquery.rows.encoding import MOST_DISTINCT, OutOfDomain, distinct_text, encode_column
 from dualquery.rows.opening import open_table
 from dualquery.workloads.generators import random_marginals
@@ -122,7 +123,7 @@ def test_comparing_and_searching_give_the_same_bins(
 
 def test_a_line_longer_than_a_part_is_read(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    long = "x" * (5 * arrow.PART_BYTES // 2)
+    long = "x" * (5 * csv_file.PART_BYTES // 2)
     lines = ["1,a"] * 200_000 + [f"2,{long}"] + ["3,b"] * 5
     path.write_text("n,t\n" + "\n".join(lines) + "\n")
     numbers = pa.chunked_array([batch.column(0) for batch in CsvTable(path).batches(["n"])])
@@ -135,7 +136,7 @@ def test_a_line_longer_than_a_part_is_read(tmp_path: Path) -> None:
 
 def test_a_header_longer_than_a_part_is_read(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    name = "n" * (5 * arrow.PART_BYTES // 2)
+    name = "n" * (5 * csv_file.PART_BYTES // 2)
     path.write_text(f"a,{name}\n1,2\n")
     table = CsvTable(path)
     assert table.header == ("a", name)
@@ -187,7 +188,7 @@ def test_one_pass_gives_what_two_give(tmp_path: Path) -> None:
 class Passes:
     """A table that counts how often its rows are read."""
 
-    def __init__(self, table: arrow.ArrowTable) -> None:
+    def __init__(self, table: ArrowTable) -> None:
         self.table, self.passes = table, 0
 
     def bind(self, schema: Schema) -> Schema:

@@ -101,13 +101,11 @@ def test_what_is_cut_is_told() -> None:
     [
         ([1.0, None], "weight = 'w': a cell is missing; every row needs its weight"),
         ([1.0, float("nan")], "weight = 'w': a cell is missing"),
-        ([1.0, -0.5], "weight = 'w': -0.5 is no weight; expected a number, 0 or more"),
-        ([1.0, float("inf")], "weight = 'w': inf is no weight"),
-        (["1", " 2,5"], "weight = 'w': '2,5' is no weight"),
-        (["1", ""], "weight = 'w': '' is no weight"),
-        ([True, False], "weight = 'w': True is no weight"),
-        ([0, 0], "weight = 'w': no row weighs anything"),
-        ([0.00001, 0.00002], "weight = 'w': no row weighs anything"),
+        ([1.0, -0.5], "weight = 'w': a cell is missing or no weight; expected a number"),
+        ([1.0, float("inf")], "weight = 'w': a cell is missing or no weight"),
+        (["1", " 2,5"], "weight = 'w': a cell is missing or no weight"),
+        (["1", ""], "weight = 'w': a cell is missing or no weight"),
+        ([True, False], "weight = 'w': a cell is missing or no weight"),
     ],
 )
 def test_what_is_no_weight_is_refused(cells: list[object], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables that come as Arrow batches: frames, CSV and Parquet files. Private side."""
+"""Tables that come as Arrow batches: frames and Parquet files. Private side."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class FrameTable(ArrowTable):
         step = batch_rows(len(names))
         for first in range(0, len(self.frame), step):
             part = self.frame[first : first + step]
-            arrays = [_arrow_column(part.get_column(self.named[name])) for name in names]
+            arrays = [arrow_column(part.get_column(self.named[name])) for name in names]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
@@ -136,10 +136,15 @@ def _header_of(frame: object) -> list[str]:
     return [str(name) for name in names] if isinstance(names, Iterable) else []
 
 
-def _arrow_column(series: Any) -> pa.Array:
+def arrow_column(series: Any) -> pa.Array:
+    """A column of a frame, through narwhals; no cell changes how others are read."""
     # Asked of the native column: narwhals guesses from the first cells what objects are.
-    if str(getattr(series.to_native(), "dtype", "")).lower() == "object":
+    native = series.to_native()
+    kind = str(getattr(native, "dtype", "")).lower()
+    if kind == "object":
         return column_of_objects(series.to_list())
+    if kind == "category" and hasattr(native, "cat"):
+        return _categories(native.cat)
     try:
         column = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -148,108 +153,16 @@ def _arrow_column(series: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-PART_BYTES, LONGEST_LINE = 1 << 20, 1 << 23
-"""The number of bytes of a CSV file that are parsed at a time, and the same where a line is longer.
+def _categories(column: Any) -> pa.Array:  # pandas' accessor of a categorical column
+    """A categorical column of pandas. Its categories are objects of any kind, each one a text.
 
-The cells of a small part are still in the cache when they are converted.
-"""
-
-
-class CsvTable(ArrowTable):
-    """A CSV file, plain or gzipped; every cell is read as text and judged by the schema.
-
-    In a file of one column a blank line is a missing cell. If it were skipped, the number of rows,
-    which is published, would depend on a cell. In a file of several columns a row of missing cells
-    is a line of separators, and a blank line is no row.
-
-    Cells are separated by commas, in a `.tsv` file by tabs. Where commas are decimal points,
-    programs write semicolons: a header that has some, and no comma, is taken so. Rows have no say.
+    Arrow would find one type for all categories, and has crashed on mixed ones.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.single = False
-        self.separator = "\t" if ".tsv" in path.suffixes else ","
-        with reading(path):
-            try:
-                self._part, header = PART_BYTES, self._header(PART_BYTES)
-            except pa.ArrowInvalid:  # the header may be longer; if it is not, this fails again
-                self._part, header = LONGEST_LINE, self._header(LONGEST_LINE)
-            if len(header) == 1 and ";" in header[0] and not self._is_quoted():
-                self.separator = ";"
-                header = self._header(self._part)
-        super().__init__(header)
-        self.single = len(self.header) == 1
-
-    def _is_quoted(self) -> bool:
-        """Whether the header begins with a quote: what is inside the quotes is one name."""
-        with pa.input_stream(str(self.path), compression="detect") as stream:
-            return bool(stream.read(4).removeprefix(b"\xef\xbb\xbf").startswith(b'"'))
-
-    def _header(self, part: int) -> list[str]:
-        with self._open(None, part) as reader:
-            return list(reader.schema.names)
-
-    def _open(self, names: Sequence[str] | None, part: int) -> Any:
-        from pyarrow import csv
-
-        convert = csv.ConvertOptions(
-            include_columns=list(names) if names is not None else [],
-            column_types={name: pa.string() for name in names or ()},
-            null_values=[""],
-            strings_can_be_null=True,
-        )
-        return csv.open_csv(
-            str(self.path),
-            read_options=csv.ReadOptions(block_size=part),
-            parse_options=csv.ParseOptions(
-                delimiter=self.separator, ignore_empty_lines=not self.single
-            ),
-            convert_options=convert,
-        )
-
-    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with reading(self.path):
-            if self.single:
-                self._require_lines()
-            given = 0
-            try:
-                for batch in self._open(names, self._part):
-                    yield batch
-                    given += batch.num_rows
-                return
-            except pa.ArrowInvalid as error:
-                if not _is_long_line(error):
-                    raise
-            # Some line is longer than a part: begin again with larger ones after what was given.
-            for batch in self._open(names, LONGEST_LINE):
-                skipped = min(given, batch.num_rows)
-                given -= skipped
-                if skipped < batch.num_rows:
-                    yield batch.slice(skipped)
-
-    def _require_lines(self) -> None:
-        """Refuse a file of one column in which a blank line may not mean a missing cell.
-
-        If the last line has no line end, a missing last cell cannot be told from the file's end.
-        """
-        with pa.input_stream(str(self.path), compression="detect") as stream:
-            first, last = b"", b""
-            while part := stream.read(1 << 20):
-                first = first or part[:1]
-                last = part[-1:]
-        if first in (b"\n", b"\r"):
-            raise TableError(f"{str(self.path)!r} begins with a blank line; expected its header")
-        if last not in (b"\n", b"\r"):
-            raise TableError(
-                f"{str(self.path)!r} has one column and no line end after its last row, so that a "
-                "missing last cell would not count as a row; end the file with a new line"
-            )
-
-
-def _is_long_line(error: pa.ArrowInvalid) -> bool:
-    """Whether Arrow gave up because one line did not fit into two parts of the file."""
-    return "straddl" in str(error)
+    codes = column.codes.to_numpy()
+    texts = column_of_objects(column.categories.tolist())
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, pa.int32(), mask=codes < 0), texts, ordered=bool(column.ordered)
+    )
 
 
 class ParquetTable(ArrowTable):

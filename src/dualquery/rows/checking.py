@@ -2,7 +2,8 @@
 
 A release stops at the first cell that the schema does not allow. Whoever has forty columns does not
 want to learn about them one by one. So this reads the whole table, judges every cell with the code
-that a release uses, and says what the release would say, with counts and examples.
+that a release uses, and says what the release would say, with counts. Cells are shown only where
+the curator asks for them.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from dualquery.domain.types import Type
 from dualquery.privacy.unit import Weight
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.encoding import OutOfDomain, judge_column
+from dualquery.rows.long import LongTable
 from dualquery.rows.opening import open_table
-from dualquery.rows.refusals import MISSING_CELL, refusal_text, shown, suggestion
+from dualquery.rows.refusals import MISSING_CELL, refusal_text, shown
 from dualquery.rows.table import Table
 from dualquery.rows.weights import ByWeight
 
@@ -38,8 +40,8 @@ MOST_KEPT = 10_000
 """How many different refused cells of a column are told apart."""
 
 EYES_ONLY = (
-    "for the curator's eyes only: counts and cells below were read off the private table, "
-    "do not publish them"
+    "NOT PRIVATE, for the curator's eyes only: what follows was read off the private table, "
+    "do not publish it"
 )
 
 
@@ -51,7 +53,7 @@ class Finding:
         column: the column it is about; empty if it is about the table or the schema.
         text: what the release says.
         count: how many cells are refused for this reason; 0 if it is not about cells.
-        examples: some of these cells, the most frequent ones first.
+        examples: some of these cells, the most frequent ones first, if they were asked for.
     """
 
     column: str
@@ -64,8 +66,7 @@ class Finding:
         if not self.count:
             return self.text
         told = f"{self.count:,} cell{'s' if self.count > 1 else ''}"
-        others = self.examples[1:]
-        return f"{self.text} [{told}{'; also ' + ', '.join(others) if others else ''}]"
+        return f"{self.text} [{told}{': ' + ', '.join(self.examples) if self.examples else ''}]"
 
 
 @dataclass(frozen=True)
@@ -118,11 +119,12 @@ def check(
     out_of_domain: str = "refuse",
     weight: str | None = None,
     weight_bound: float | None = None,
+    show: bool = False,
 ) -> Check:
     """Compare a table with a schema, and say everything that a release would refuse.
 
-    NOT PRIVATE: the result holds counts and cells of the table, so that its curator can mend the
-    table or the schema. Nothing of it is stored.
+    NOT PRIVATE: the result holds counts, so that the curator can mend the table or the schema.
+    Nothing of it is stored.
 
     Args:
         table: whatever `DualQuery.fit` takes.
@@ -131,6 +133,7 @@ def check(
             missing.
         weight: the column that holds the weight of a row, if rows have weights.
         weight_bound: the most that one row may weigh.
+        show: whether to show some of the refused cells too.
     """
     treatment = OutOfDomain.parse(out_of_domain)
     weights = _declared(weight, weight_bound)
@@ -141,9 +144,9 @@ def check(
             raise  # there is nothing to check
         return Check(0, (Finding("", str(error)),))
     if isinstance(opened, ArrowTable):
-        found = _check_columns(opened, schema, treatment, weights)
+        found = _check_columns(opened, schema, treatment, weights, show)
     else:
-        found = _check_ones(opened, schema, treatment)
+        found = _check_ones(opened, schema, treatment, show)
     return found if weights is None else _with_weights(found, opened, weights)
 
 
@@ -163,11 +166,17 @@ def _with_weights(found: Check, table: Table, weight: Weight) -> Check:
     return replace(found, notes=(*found.notes, *weighed.notices()))
 
 
-def _check_ones(table: Table, schema: Schema, treatment: OutOfDomain) -> Check:
+def _check_ones(table: Table, schema: Schema, treatment: OutOfDomain, show: bool) -> Check:
     """A 0/1 table that has no columns to judge one by one: its first problem is the only one."""
     rows = 0
     try:
         bound = table.bind(schema)
+        if isinstance(table, LongTable) and treatment is OutOfDomain.REFUSE:
+            undeclared = table.undeclared(bound)
+            named = tuple(repr(item) for item, _ in undeclared.most_common(MOST_EXAMPLES))
+            text, count = LongTable.undeclared_text(table.item), undeclared.total()
+            if undeclared:
+                return Check(0, (Finding(table.item, text, count, named if show else ()),))
         for block in table.blocks(bound, range(len(bound)), treatment):
             rows = block.rows
     except DualQueryError as error:
@@ -176,7 +185,11 @@ def _check_ones(table: Table, schema: Schema, treatment: OutOfDomain) -> Check:
 
 
 def _check_columns(
-    table: ArrowTable, schema: Schema, treatment: OutOfDomain, weights: Weight | None
+    table: ArrowTable,
+    schema: Schema,
+    treatment: OutOfDomain,
+    weights: Weight | None,
+    show: bool,
 ) -> Check:
     problems = []
     repeated = sorted({name for name in table.header if table.header.count(name) > 1})
@@ -192,7 +205,7 @@ def _check_columns(
         bound = held.resolve(table.header)
     except DualQueryError as error:
         return Check(0, (*problems, Finding("", str(error))))
-    rows, columns = _read(table, bound, treatment)
+    rows, columns = _read(table, bound, treatment, show)
     for found in columns:
         problems.extend(found.problems())
     notes = [note for found in columns for note in found.notes()]
@@ -212,9 +225,9 @@ class _Column:
     """What was found in one column so far."""
 
     attribute: Attribute
-    refused: Counter[tuple[int, str]] = field(default_factory=Counter)
-    texts: dict[tuple[int, str], str] = field(default_factory=dict)
-    hints: dict[tuple[int, str], str] = field(default_factory=dict)
+    show: bool
+    refused: Counter[int] = field(default_factory=Counter)
+    cells: Counter[tuple[int, str]] = field(default_factory=Counter)
     unreadable: str = ""
     fractions: int = 0
     at_ends: tuple[bool, bool] = (False, False)
@@ -225,16 +238,13 @@ class _Column:
         except TableError as error:
             self.unreadable = self.unreadable or str(error)
             return
-        for row in np.flatnonzero(judged.codes < 0):
-            mark, cell = int(judged.codes[row]), judged.cell(int(row))
-            key = (mark, "" if mark == MISSING_CELL else shown(cell, self.attribute))
-            if key in self.refused or len(self.refused) < MOST_KEPT:
-                if key not in self.texts:
-                    self.texts[key] = refusal_text(mark, cell, self.attribute)
-                    self.hints[key] = suggestion(cell, self.attribute).lstrip("; ")
-                self.refused[key] += 1
-            else:
-                self.refused[(mark, "")] += 1
+        marks, times = np.unique(judged.codes[judged.codes < 0], return_counts=True)
+        self.refused.update(dict(zip(marks.tolist(), times.tolist(), strict=True)))
+        if self.show:
+            for row in np.flatnonzero((judged.codes < 0) & (judged.codes != MISSING_CELL)):
+                key = (int(judged.codes[row]), shown(judged.cell(int(row)), self.attribute))
+                if key in self.cells or len(self.cells) < MOST_KEPT:
+                    self.cells[key] += 1
         if self.attribute.is_numeric and self.attribute.type is Type.WHOLE:
             self.fractions += _finer(cells, Grid(0))
         elif self.attribute.decimals is not None:
@@ -250,16 +260,17 @@ class _Column:
         if self.unreadable:
             return [Finding(self.attribute.column, self.unreadable)]
         found = []
-        for mark in sorted({mark for mark, _ in self.refused}, reverse=True):
-            of_mark = [(key, n) for key, n in self.refused.most_common() if key[0] == mark]
-            named = [key for key, _ in of_mark if key in self.texts]
-            examples = tuple(self._example(key) for key in named[:MOST_EXAMPLES] if key[1])
-            total = sum(n for _, n in of_mark)
-            found.append(Finding(self.attribute.column, self.texts[named[0]], total, examples))
+        for mark in sorted(self.refused, reverse=True):
+            examples = [cell for (of, cell), _ in self.cells.most_common() if of == mark]
+            found.append(
+                Finding(
+                    self.attribute.column,
+                    refusal_text(mark, self.attribute),
+                    self.refused[mark],
+                    tuple(examples[:MOST_EXAMPLES]),
+                )
+            )
         return found
-
-    def _example(self, key: tuple[int, str]) -> str:
-        return f"{key[1]} ({self.hints[key]})" if self.hints[key] else key[1]
 
     def notes(self) -> list[str]:
         return [*self._notes_on_decimals(), *self._notes_on_ends()]
@@ -304,9 +315,11 @@ def _finer(cells: pa.ChunkedArray, grid: Grid) -> int:
     return int((finite != grid.nearest(finite)).sum())
 
 
-def _read(table: ArrowTable, bound: Schema, treatment: OutOfDomain) -> tuple[int, list[_Column]]:
+def _read(
+    table: ArrowTable, bound: Schema, treatment: OutOfDomain, show: bool
+) -> tuple[int, list[_Column]]:
     # All answers of a column are judged with the first one.
-    columns = [_Column(a) for a in bound.attributes if a.answer is None or a.answer.is_first]
+    columns = [_Column(a, show) for a in bound.attributes if a.answer is None or a.answer.is_first]
     rows = 0
     for block in table.blocks(bound, range(len(bound)), treatment):
         rows += block.rows

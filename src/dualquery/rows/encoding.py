@@ -1,40 +1,33 @@
-"""Cells to codes: one column, judged by its declared attribute. Private side."""
+"""Columns of cells to columns of codes. Private side.
+
+What a cell means is said by `rows.cells`, one cell at a time. Here are the ways to do that for many
+cells at once: distinct cells are read once, text that is plainly a number is read by a compiled
+loop, and columns whose file declares a type are read as arrays. Each way reads every cell for
+itself. None of them decides about a block or a column, because then one person's cell would change
+how other people's are read.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dualquery.base.checks import choice
-from dualquery.base.errors import TableError, first_line
+from dualquery.base.errors import TableError
 from dualquery.base.similar import brief
-from dualquery.domain.answers import Answer, split
 from dualquery.domain.attributes import Attribute
-from dualquery.domain.types import DAY, Key, Type, key_of, loose_text, number_of, text_of
-from dualquery.rows.refusals import MISSING_CELL, NO_BUCKET, OUTSIDE, UNFIT, refusal_text
+from dualquery.domain.types import DAY, Type
+from dualquery.rows.cells import CellReader, python_cells
+from dualquery.rows.cells import OutOfDomain as OutOfDomain
+from dualquery.rows.refusals import refused
 
 Codes = npt.NDArray[np.int32]
-
-
-class OutOfDomain(StrEnum):
-    """What to do with a cell outside its declared domain."""
-
-    REFUSE = "refuse"
-    CLAMP = "clamp"
-    MISSING = "missing"
-
-    @classmethod
-    def parse(cls, name: str) -> OutOfDomain:
-        """The treatment of that name, or an error that lists the names."""
-        return choice("out_of_domain", name, cls)
+Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
 
 
 def encode_column(
@@ -44,15 +37,15 @@ def encode_column(
 ) -> Codes:
     """The code of every cell of one column.
 
-    A cell outside the domain is refused with a `TableError` that names column and value, unless
+    A cell outside the domain is refused with a `TableError` that names the column, unless
     `out_of_domain` says otherwise: clamped (a number goes to the nearest bin, another value to the
-    declared default), or counted as missing.
+    declared default), or counted as missing. `rows.cells` says what each cell becomes.
     """
     judged = judge_column(column, attribute, out_of_domain)
     if judged.codes.size and judged.codes.min() < 0:
         first = int(np.argmin(judged.codes))
         mark = int(judged.codes[first])
-        raise TableError(refusal_text(mark, judged.cell(first), attribute))
+        raise refused(mark, attribute)
     return judged.codes
 
 
@@ -77,14 +70,11 @@ def judge_column(
     """The code of every cell of one column, or a mark; `encode_column` refuses what is marked."""
     try:
         plain = plain_column(column, attribute.column)
-        if attribute.answer is not None:
-            return _judge_answers(plain, attribute.answer, out_of_domain)
-        return _judge(plain, attribute, out_of_domain)
+        return _judge(plain, CellReader(attribute, out_of_domain))
     except (pa.ArrowException, OverflowError, ValueError) as error:
         if isinstance(error, TableError):
             raise
-        # Arrow holds values that Python cannot, such as the year 10000.
-        raise unreadable(attribute.name, column.type, error) from None
+        raise unreadable(attribute.name, column.type) from None
 
 
 def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
@@ -109,47 +99,57 @@ def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     return column.cast(pa.binary()) if pa.types.is_binary_view(kind) else column
 
 
-def unreadable(name: str, kind: pa.DataType, error: Exception) -> TableError:
-    """The error of a column whose cells cannot be read at all."""
-    return TableError(
-        f"column {name!r}: cells of type {_kind(kind)} cannot be read: {first_line(error)}"
-    )
+def unreadable(name: str, kind: pa.DataType) -> TableError:
+    """The error of a column whose cells cannot be read at all; Arrow's own would show a cell."""
+    return TableError(f"column {name!r}: cells of type {_kind(kind)} cannot be read")
 
 
 def _kind(kind: pa.DataType) -> str:
     return brief(str(kind))
 
 
-def _judge(column: pa.Array, attribute: Attribute, out_of_domain: OutOfDomain) -> Judged:
-    distinct = distinct_text(column)
+def _judge(column: pa.Array, reader: CellReader) -> Judged:
+    attribute = reader.attribute
     if attribute.is_numeric:
-        numbers = _as_numbers(column if distinct is None else distinct.cells, attribute)
+        numbers = _typed_numbers(column, attribute.type)
         if numbers is not None:
-            binned = _encode_numbers(numbers, attribute, out_of_domain)
-            if distinct is None:
-                return Judged(binned, lambda row: numbers[row].item())
-            spread = np.append(binned, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
-            places = distinct.places  # a missing cell has the last one
-            return Judged(
-                spread[places], lambda row: np.append(numbers, np.nan)[places[row]].item()
-            )
-    if attribute.is_binary and not column.null_count and _is_whole(column.type):
+            return Judged(_binned(numbers, reader), lambda row: numbers[row].item())
+    if attribute.is_binary and attribute.answer is None and _is_whole(column):
         flags: Codes = column.cast(pa.int32()).to_numpy(zero_copy_only=False)
         if not flags.size or (flags.min() >= 0 and flags.max() <= 1):
             return Judged(flags, lambda row: int(flags[row]))
-    distinct = distinct or _distinct(column)
-    cells = [_unless_word(cell, attribute) for cell in distinct.cells.to_pylist()]
-    if attribute.is_numeric:
-        codes = _encode_words(cells, attribute, out_of_domain)
-    else:
-        known = attribute.value_keys()
-        codes = np.array(
-            [_code_of(cell, known, attribute, out_of_domain) for cell in cells], dtype=np.int32
-        )
+    if attribute.is_numeric and not attribute.type.is_temporal:
+        if pa.types.is_decimal(column.type):  # digit by digit; as a double it would be rounded
+            column = column.cast(pa.string())
+        if is_text(column.type):
+            return _judge_written_numbers(column, reader)
+    distinct = distinct_text(column) or _distinct(column)
+    cells = python_cells(distinct.cells)
     # A dictionary may list values that no cell uses; only values in use can be refused.
-    lookup = np.append(codes, _missing_or(attribute, MISSING_CELL)).astype(np.int32)
-    places = distinct.places
-    return Judged(lookup[places], lambda row: [*cells, None][places[row]])
+    codes = [reader.code(cell) for cell in cells]
+    return _spread(np.array([*codes, reader.code(None)], dtype=np.int32), cells, distinct.places)
+
+
+def _spread(codes: Codes, cells: list[object], places: npt.NDArray[np.integer]) -> Judged:
+    """The codes of all rows from those of distinct cells; a missing cell has the last place."""
+    return Judged(codes[places], lambda row: [*cells, None][places[row]])
+
+
+def _judge_written_numbers(column: pa.Array, reader: CellReader) -> Judged:
+    """Bins of numbers that are written as text."""
+    distinct = distinct_text(column)
+    texts = column if distinct is None else distinct.cells
+    numbers, is_read = read_numbers(texts)
+    codes = _binned(numbers, reader)
+    odd = np.flatnonzero(~is_read)
+    if len(odd):
+        rare = _distinct(texts.take(pa.array(odd)))
+        found = [reader.code(cell) for cell in python_cells(rare.cells)]
+        codes[odd] = np.array([*found, reader.missing], dtype=np.int32)[rare.places]
+    if distinct is None:
+        return Judged(codes, lambda row: texts[row].as_py())
+    cells = python_cells(texts)
+    return _spread(np.append(codes, np.int32(reader.missing)), cells, distinct.places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,21 +174,39 @@ def distinct_text(column: pa.Array) -> Distinct | None:
     """The distinct cells of a column of text; None if there are many, or if it is no text."""
     from dualquery.rows._text_kernels import distinct_cells
 
-    wide = pa.types.is_large_string(column.type)
-    if not len(column) or not (wide or pa.types.is_string(column.type)):
+    if not len(column) or not is_text(column.type):
         return None
-    _, start, data = column.buffers()
-    starts = np.frombuffer(start, dtype=np.int64 if wide else np.int32)
-    text = np.frombuffer(b"" if data is None else data, dtype=np.uint8)
-    missing = np.zeros(0, dtype=bool)
-    if column.null_count:
-        missing = column.is_null().to_numpy(zero_copy_only=False)
     most = min(MOST_DISTINCT, 16 + len(column) // 4)
     places = np.empty(len(column), dtype=np.int32)
     examples = np.empty(most, dtype=np.int32)
-    held = starts[column.offset : column.offset + len(column) + 1]
-    found = distinct_cells(held, text, missing, most, places, examples)
+    found = distinct_cells(*_bytes_of(column), most, places, examples)
     return None if found < 0 else Distinct(column.take(pa.array(examples[:found])), places)
+
+
+def _bytes_of(column: pa.Array) -> tuple[npt.NDArray[np.integer], Bytes, npt.NDArray[np.bool_]]:
+    """Where the cells of a column of text begin, their bytes, and which cells are missing."""
+    wide = pa.types.is_large_string(column.type)
+    _, start, data = column.buffers()
+    starts: npt.NDArray[np.integer] = np.frombuffer(start, dtype=np.int64 if wide else np.int32)
+    text = np.frombuffer(b"" if data is None else data, dtype=np.uint8)
+    missing: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
+    if column.null_count:
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+    return starts[column.offset : column.offset + len(column) + 1], text, missing
+
+
+def read_numbers(texts: pa.Array) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The numbers that cells of text plainly are, NaN for a missing cell, and which were read.
+
+    Cells that are not read are no numbers, or are written in a way that only Python reads.
+    """
+    from dualquery.rows._text_kernels import written_numbers
+
+    numbers = np.full(len(texts), np.nan)
+    is_read = np.ones(len(texts), dtype=bool)
+    if len(texts):
+        written_numbers(*_bytes_of(texts), numbers, is_read)
+    return numbers, is_read
 
 
 def _distinct(column: pa.Array) -> Distinct:
@@ -199,44 +217,21 @@ def _distinct(column: pa.Array) -> Distinct:
     return Distinct(column.dictionary, places)
 
 
-def _judge_answers(column: pa.Array, answer: Answer, out_of_domain: OutOfDomain) -> Judged:
-    """Per cell, whether it holds one answer; an answer that was not declared is refused.
+_DAYS = (-719_162, 2_932_896)
+"""The first and the last day that Python knows, in days since 1970-01-01."""
 
-    Where cells outside the domain are not refused, such an answer counts as not given.
+
+def _typed_numbers(column: pa.Array, kind: Type) -> Floats | None:
+    """The numbers that stand for the cells of a column whose type says what they are.
+
+    NaN stands for a missing cell. None if the cells have to be read one by one.
     """
-    distinct = distinct_text(column) or _distinct(column)
-    cells = distinct.cells.to_pylist()
-    known = set(answer.values)
-    parts = [[] if cell is None else split(cell, answer.separator) for cell in cells]
-    codes = np.array([answer.value in part for part in parts], dtype=np.int32)
-    if out_of_domain is OutOfDomain.REFUSE:
-        codes[[not known.issuperset(part) for part in parts]] = OUTSIDE
-    unknown = [next((one for one in part if one not in known), None) for part in parts]
-    places = distinct.places
-    # A missing cell holds no answer; it stands after all others.
-    return Judged(np.append(codes, 0).astype(np.int32)[places], lambda row: unknown[places[row]])
-
-
-def _unless_word(cell: object, attribute: Attribute) -> object:
-    """The cell; None if it is a word that stands for a missing one."""
-    words = attribute.missing_words
-    return None if words and cell is not None and text_of(cell).strip() in words else cell
-
-
-def _as_numbers(column: pa.Array, attribute: Attribute) -> npt.NDArray[np.float64] | None:
-    """The numbers that stand for the cells, NaN where one is missing.
-
-    None if the cells have to be read one by one.
-    """
-    held, kind, words = column.type, attribute.type, attribute.missing_words
-    if pa.types.is_dictionary(held):
-        return None
+    held = column.type
     if not kind.is_temporal:
-        numbers = _plain_numbers(column, words)
-        meant = [n for n in (number_of(kind, word) for word in words) if n is not None]
-        if numbers is not None and meant:
-            numbers = np.where(np.isin(numbers, meant), np.nan, numbers)
-        return numbers
+        if not pa.types.is_integer(held) and not pa.types.is_floating(held):
+            return None
+        # Not `safe`: whole numbers beyond 2^53 are rounded, which matters only next to an edge.
+        return _floats(column.cast(pa.float64(), safe=False))
     if kind is Type.TIME:
         return _counted(column, _PER_SECOND[held.unit]) if pa.types.is_time(held) else None
     seconds_per_unit = 1 if kind is Type.TIMESTAMP else DAY
@@ -250,134 +245,69 @@ def _as_numbers(column: pa.Array, attribute: Attribute) -> npt.NDArray[np.float6
     return None
 
 
-def _plain_numbers(column: pa.Array, words: tuple[str, ...]) -> npt.NDArray[np.float64] | None:
-    """The numbers of a column of numbers, or of text that Arrow reads as numbers."""
-    if _is_number(column.type):
-        # Not `safe`: whole numbers beyond 2^53 are rounded, which matters only next to an edge.
-        return _floats(column.cast(pa.float64(), safe=False))
-    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-        return None
-    text = pc.utf8_trim_whitespace(column)
-    if words:
-        said = pc.is_in(text, value_set=pa.array(words, text.type))
-        text = pc.if_else(said, pa.scalar(None, text.type), text)
-    try:
-        numbers = text.cast(pa.float64())
-    except pa.ArrowInvalid:  # some cell is no number: the slow way says which
-        return None
-    # A cell that says nan is text, which Arrow takes for a number.
-    return None if pc.any(pc.is_nan(numbers)).as_py() else _floats(numbers)
-
-
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
-def _counted(column: pa.Array, units: int) -> npt.NDArray[np.float64]:
+def _counted(column: pa.Array, units: int) -> Floats:
     """How many times `units` each cell holds; fractions are dropped. NaN for a missing cell."""
     ticks = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64())
     whole = np.floor_divide(pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False), units)
-    counted: npt.NDArray[np.float64] = whole.astype(float)
+    counted: Floats = whole.astype(float)
     counted[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan
     return counted
 
 
-def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
-    numbers: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
+def _floats(column: pa.Array) -> Floats:
+    numbers: Floats = column.to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _encode_words(cells: list[object], attribute: Attribute, out_of_domain: OutOfDomain) -> Codes:
-    """Bins of numbers that Arrow does not hold as numbers, such as text."""
-    numbers = np.array([_to_number(cell, attribute.type) for cell in cells], dtype=float)
-    codes = _encode_numbers(numbers, attribute, out_of_domain)
-    for place in np.flatnonzero(np.isnan(numbers)):
-        if not _is_missing(cells[place]):
-            codes[place] = (
-                _missing_or(attribute, NO_BUCKET) if out_of_domain is OutOfDomain.MISSING else UNFIT
-            )
-    return codes
 
 
 MOST_COMPARED = 128
 """A number is compared with so many edges, one after the other; with more it is searched for."""
 
 
-def _encode_numbers(
-    numbers: npt.NDArray[np.float64], attribute: Attribute, out_of_domain: OutOfDomain
-) -> Codes:
+def _binned(numbers: Floats, reader: CellReader) -> Codes:
     """Bins of numbers; NaN is a missing cell."""
     from dualquery.rows._text_kernels import bins_of
 
-    edges = np.asarray(attribute.edges, dtype=float)
-    last = attribute.proper_size - 1
-    missing = _missing_or(attribute, MISSING_CELL)
-    below, above = 0, last
-    if out_of_domain is OutOfDomain.MISSING:
-        below = above = _missing_or(attribute, NO_BUCKET)
-    elif out_of_domain is OutOfDomain.REFUSE:
-        below = above = OUTSIDE
-    codes: Codes
+    edges = np.asarray(reader.attribute.edges, dtype=float)
+    last = reader.attribute.proper_size - 1
+    codes: Codes = np.empty(len(numbers), dtype=np.int32)
     if len(edges) <= MOST_COMPARED:
-        codes = np.empty(len(numbers), dtype=np.int32)
-        bins_of(np.ascontiguousarray(numbers), edges, last, missing, below, above, codes)
-        return codes
-    codes = np.searchsorted(edges, numbers, side="right").astype(np.int32) - 1
-    np.clip(codes, 0, last, out=codes)
-    codes[np.isnan(numbers)] = missing
-    codes[numbers < edges[0]] = below
-    codes[numbers > edges[-1]] = above
+        bins_of(
+            np.ascontiguousarray(numbers),
+            edges,
+            last,
+            reader.missing,
+            reader.below,
+            reader.above,
+            codes,
+        )
+    else:
+        codes[:] = np.searchsorted(edges, numbers, side="right") - 1
+        np.clip(codes, 0, last, out=codes)
+        codes[np.isnan(numbers)] = reader.missing
+        codes[numbers < edges[0]] = reader.below
+        codes[numbers > edges[-1]] = reader.above
+    if reader.missing_numbers:
+        codes[np.isin(numbers, reader.missing_numbers)] = reader.missing
+    kind = reader.attribute.type
+    if kind is Type.DATE or kind is Type.TIMESTAMP:
+        first, final = (day * (DAY if kind is Type.TIMESTAMP else 1) for day in _DAYS)
+        beyond = final + (DAY if kind is Type.TIMESTAMP else 1)
+        codes[(numbers < first) | (numbers >= beyond)] = reader.unfit
     return codes
 
 
-def _code_of(
-    cell: object, known: dict[Key, int], attribute: Attribute, out_of_domain: OutOfDomain
-) -> int:
-    if _is_missing(cell):
-        return _missing_or(attribute, MISSING_CELL)
-    key = key_of(attribute.cell_type, cell)
-    code = None if key is None else known.get(key)
-    if code is None and attribute.cell_type is Type.TEXT:
-        code = known.get(loose_text(cell))
-    if code is not None:
-        return code
-    if out_of_domain is OutOfDomain.CLAMP:
-        return attribute.default
-    if out_of_domain is OutOfDomain.MISSING:
-        return _missing_or(attribute, NO_BUCKET)
-    return OUTSIDE
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column is of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _is_missing(cell: object) -> bool:
-    return cell is None or (isinstance(cell, float | Decimal) and cell != cell)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-    )
-
-
-def _is_whole(kind: pa.DataType) -> bool:
-    """Whether every cell is a whole number that 32 bits hold."""
-    return bool(
+def _is_whole(column: pa.Array) -> bool:
+    """Whether every cell is there and is a whole number that 32 bits hold."""
+    kind = column.type
+    return not column.null_count and bool(
         pa.types.is_boolean(kind)
         or (pa.types.is_integer(kind) and kind.bit_width <= 32 and kind != pa.uint32())
     )
-
-
-def _to_number(cell: object, kind: Type) -> float:
-    """The number that stands for a cell; NaN if it is none of the type."""
-    if isinstance(cell, float) and not kind.is_temporal:
-        return cell  # infinite ones are numbers, outside every domain
-    number = number_of(kind, cell)
-    try:
-        return math.nan if number is None else float(number)
-    except OverflowError:
-        return math.nan
-
-
-def _missing_or(attribute: Attribute, otherwise: int) -> int:
-    return otherwise if attribute.missing_code is None else attribute.missing_code

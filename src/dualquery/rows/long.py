@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,10 +13,14 @@ import pyarrow.compute as pc
 
 from dualquery.base.errors import NoRowsError, TableError
 from dualquery.domain.schema import Schema
+from dualquery.domain.types import text_of
 from dualquery.rows import sparse
 from dualquery.rows.arrow import ArrowTable, joined
+from dualquery.rows.cells import python_cells
 from dualquery.rows.encoding import OutOfDomain, plain_column
+from dualquery.rows.ids import coded_ids
 from dualquery.rows.opening import open_table
+from dualquery.rows.refusals import WAY_OUT
 from dualquery.rows.sparse import no_ones, require_binary
 from dualquery.rows.streams import LazyTable
 from dualquery.rows.table import Ones
@@ -71,7 +76,25 @@ class LongTable:
 
     def named(self, item: object) -> str:
         """The name of an item's attribute."""
-        return self.prefix + _text(item)
+        return self.prefix + text_of(item)
+
+    @staticmethod
+    def undeclared_text(column: str) -> str:
+        """What is said about an item that is no attribute."""
+        return (
+            f"column {column!r}: an item is not declared; expected an attribute in the schema for "
+            "every item, named by the prefix and the item"
+        )
+
+    def undeclared(self, schema: Schema) -> Counter[str]:
+        """How many pairs name each item that the schema does not declare."""
+        found: Counter[str] = Counter()
+        for batch in self.table.batches([self.item]):
+            for one in pc.value_counts(plain_column(batch.column(0), self.item)).to_pylist():
+                name = self.named(one["values"])
+                if one["values"] is not None and name not in schema.index:
+                    found[name] += one["counts"]
+        return found
 
     def bind(self, schema: Schema) -> Schema:
         return require_binary(schema.require_resolved(), "a table in long format")
@@ -113,7 +136,7 @@ class LongTable:
         known = _Numbers()
         for pairs in _gather(self.table.batches([self.row, self.item])):
             ids, ends = _runs(_whole_column(pairs, self.row))
-            runs = _Runs(known.of(ids), ends)
+            runs = _Runs(known.of_ids(ids, self.row), ends)
             self._check_declared(len(known))
             yield runs, len(known), _whole_column(pairs, self.item)
 
@@ -147,8 +170,9 @@ class LongTable:
             ids, ends = _runs(_whole_column(pairs, self.row))
             people, changes = _runs(_whole_column(pairs, column))
             # Where the person changes, the row has to change too, so runs are all that is read.
+            # A person or a row that is written in two ways only makes more runs.
             run = np.searchsorted(changes, ends)
-            place, person = known.of(ids), persons.of(people)[run]
+            place, person = known.of_ids(ids, self.row), persons.of_ids(people, column)[run]
             if keeping is not None and not keeping.add(place, ends, len(known)):
                 keeping = None
             owner = np.concatenate([owner, np.full(len(known) - len(owner), -1)])
@@ -163,7 +187,8 @@ class LongTable:
         if not len(known):
             raise NoRowsError
         self._kept = None if keeping is None else keeping.runs()
-        return pa.DictionaryArray.from_arrays(pa.array(owner, pa.int32()), persons.values)
+        texts = persons.values.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(owner, pa.int32()), texts)
 
     def _check_declared(self, found: int) -> None:
         if self.declared_rows is not None and found > self.declared_rows:
@@ -266,15 +291,11 @@ class _Items:
     def _attributes(self, different: pa.Array) -> npt.NDArray[np.int32]:
         """The attributes of different items; −1 for an undeclared one that may be left out."""
         numbers = self._known.of_different(different)
-        fresh = self._known.values[len(self._attribute) :].to_pylist()
+        fresh = python_cells(self._known.values[len(self._attribute) :])
         index = self._schema.index
         new = [index.get(self._table.named(item), -1) for item in fresh]
         if self._out_of_domain is OutOfDomain.REFUSE and -1 in new:
-            item = fresh[new.index(-1)]
-            raise TableError(
-                f"column {self._table.item!r}: item {item!r} is not declared; expected an "
-                f"attribute {self._table.named(item)!r} in the schema"
-            )
+            raise TableError(LongTable.undeclared_text(self._table.item), **WAY_OUT)
         self._attribute = np.append(self._attribute, np.array(new, dtype=np.int32))
         return self._attribute[numbers]
 
@@ -296,9 +317,10 @@ class _Numbers:
         """All values so far."""
         return self._values
 
-    def of(self, cells: pa.Array) -> Int64:
-        """The number of every cell."""
-        coded = cells.dictionary_encode()
+    def of_ids(self, cells: pa.Array, column: str) -> Int64:
+        """The number of every id, however it is written (`rows.ids`)."""
+        whole = pa.types.is_integer(cells.type)  # then it is written in one way
+        coded = cells.dictionary_encode() if whole else coded_ids(cells, column, _missing(column))
         found: Int64 = self.of_different(coded.dictionary)[coded.indices.to_numpy()]
         return found
 
@@ -338,10 +360,6 @@ def _changed() -> TableError:
     return TableError("the pairs of the long table changed while they were read")
 
 
-def _text(item: object) -> str:
-    return str(int(item)) if isinstance(item, float) and item.is_integer() else str(item)
-
-
 def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Batches joined into larger ones, because each one costs a look at all ids known so far."""
     waiting: list[pa.RecordBatch] = []
@@ -358,9 +376,13 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def _whole_column(pairs: pa.Table, name: str) -> pa.Array:
     column = pairs.column(name)
-    if column.null_count:
-        raise TableError(
-            f"column {name!r}: a cell is missing; a pair needs the id of a row and an item"
-        )
     cells = plain_column(column, name)
-    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    if pa.types.is_dictionary(cells.type):  # it may list an item twice, or a missing one
+        cells = cells.dictionary_decode()
+    if cells.null_count:
+        raise TableError(_missing(name))
+    return cells
+
+
+def _missing(column: str) -> str:
+    return f"column {column!r}: a cell is missing; a pair needs the id of a row and an item"

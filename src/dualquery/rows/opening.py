@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dualquery.base.errors import TableError
-from dualquery.rows.arrow import CsvTable, FrameTable, ParquetTable, is_frame
+from dualquery.rows.arrow import FrameTable, ParquetTable, is_frame
+from dualquery.rows.csv_file import CsvTable
 from dualquery.rows.sparse import SparseFile, SparseTable
 from dualquery.rows.streams import (
     ArrowDataset,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import pyarrow as pa
 from dualquery.base.errors import NoRowsError, TableError
 from dualquery.privacy.unit import Persons, Weigh
 from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.ids import coded_ids
 from dualquery.rows.long import LongTable
 from dualquery.rows.table import Table
 from dualquery.rows.weighed import Strata, Weighed
@@ -47,8 +47,8 @@ class ByPerson(Weighed):
         ]
 
 
-def persons_of_rows(table: Table, column: str) -> pa.Array:
-    """The person of every row, in the order of the rows."""
+def persons_of_rows(table: Table, column: str) -> pa.DictionaryArray:
+    """The person of every row, in the order of the rows: numbers of ids, and the ids' texts."""
     if isinstance(table, LongTable):
         return table.owners(column)
     if not isinstance(table, ArrowTable):
@@ -61,22 +61,21 @@ def persons_of_rows(table: Table, column: str) -> pa.Array:
     found = [batch.column(0) for batch in table.batches([column])]
     if not found:
         raise NoRowsError
-    whole = pa.chunked_array(found).combine_chunks()
-    if whole.null_count:
-        raise TableError(f"unit = {column!r}: a cell is missing; every row needs its person")
-    return whole
+    missing = f"unit = {column!r}: a cell is missing; every row needs its person"
+    return coded_ids(pa.chunked_array(found), column, missing)
 
 
-def weigh_rows(owners: pa.Array, persons: Persons) -> Strata:
+def weigh_rows(coded: pa.DictionaryArray, persons: Persons) -> Strata:
     """Which rows are kept, and the stratum of each.
 
     At most `persons.most` rows of a person are kept. They are picked by numbers that are made from
     the person's id and the row's place among the rows of that person, as if at random, but
     the same in every run.
+
+    Args:
+        coded: the person of every row (`rows.ids`).
+        persons: how many rows of a person are kept, and what they weigh.
     """
-    if isinstance(owners, pa.ChunkedArray):
-        owners = owners.combine_chunks()
-    coded = owners if pa.types.is_dictionary(owners.type) else owners.dictionary_encode()
     person = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     order = np.argsort(person, kind="stable")
     counts = np.bincount(person, minlength=len(coded.dictionary))
@@ -112,9 +111,9 @@ def _weights(
     return found
 
 
-def _digests(names: Sequence[Any]) -> npt.NDArray[np.uint64]:
-    """A number per person, made from the id alone."""
-    made = b"".join(blake2b(repr(name).encode(), digest_size=8).digest() for name in names)
+def _digests(names: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """A number per person, made from the id's text alone."""
+    made = b"".join(blake2b(name.encode(), digest_size=8).digest() for name in names)
     return np.frombuffer(made, dtype="<u8").astype(np.uint64)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ from dualquery.base.stored import Document, Json
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.declaration import Bounded, Declaration, Open
 from dualquery.domain.schema import Schema
-from dualquery.domain.types import Type, loose_text, number_of, text_of
+from dualquery.domain.types import Type, has_lost_digits, loose_text, number_of, text_of
 from dualquery.privacy.discovery import discover
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
@@ -34,6 +34,7 @@ from dualquery.privacy.sources import RandomSource, source_for
 from dualquery.privacy.statement import NOT_PRIVATE
 from dualquery.privacy.unit import Persons, Unit, declared_persons
 from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.cells import UNREADABLE, lost_digits, python_cells
 from dualquery.rows.encoding import OutOfDomain, judge_column, plain_column
 from dualquery.rows.opening import open_table
 from dualquery.rows.persons import persons_of_rows, weigh_rows
@@ -238,8 +239,10 @@ def _count(
     for batch, weight in _batches(table, names, weights):
         for bounded in cut:
             column = batch.column(batch.schema.get_field_index(bounded.name))
-            codes = judge_column(column, bounded.cells, OutOfDomain.CLAMP).codes
-            here = (codes >= 0) & (codes < bounded.cells.proper_size)  # else missing, or unreadable
+            # With a bucket for cells that are missing or cannot be read, which are not counted.
+            cut_finely = replace(bounded.cells, missing=True)
+            codes = judge_column(column, cut_finely, OutOfDomain.CLAMP).codes
+            here = codes < bounded.cells.proper_size
             np.add.at(cells[bounded.name], codes[here], weight[here])
         for one in open_:
             column = batch.column(batch.schema.get_field_index(one.name))
@@ -264,7 +267,7 @@ def _add_values(found: Counter[str], column: pa.Array, one: Open, weight: Int64)
     coded = plain_column(column, one.name)
     if not pa.types.is_dictionary(coded.type):
         coded = coded.dictionary_encode()
-    texts = [_text(cell, one) for cell in coded.dictionary.to_pylist()]
+    texts = [_text(cell, one) for cell in python_cells(coded.dictionary)]
     # Codes may be bytes, which the number for missing cells need not fit into.
     indices = coded.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy(zero_copy_only=False)
     totals = np.zeros(len(texts) + 1, dtype=np.int64)
@@ -276,8 +279,10 @@ def _add_values(found: Counter[str], column: pa.Array, one: Open, weight: Int64)
 
 def _text(cell: object, one: Open) -> str | None:
     """A cell as the text of a value; None if it is missing, or none of the type."""
-    if cell is None or cell == "" or cell != cell:
+    if cell is None or cell is UNREADABLE or cell == "" or cell != cell:
         return None
+    if has_lost_digits(cell):
+        raise lost_digits(one.name)
     text = text_of(cell)
     words = one.missing_words
     if text.strip() in words or loose_text(text) in words:

@@ -93,8 +93,8 @@ class Profile:
         try:
             found = pc.value_counts(column)
             cells, times = found.field("values").to_pylist(), found.field("counts").to_pylist()
-        except (pa.ArrowException, ValueError, OverflowError) as error:
-            self.problem = str(unreadable(self.name, column.type, error))
+        except (pa.ArrowException, ValueError, OverflowError):
+            self.problem = str(unreadable(self.name, column.type))
             return
         self._watch_order(column)
         for cell, count in zip(cells, times, strict=True):

@@ -141,7 +141,7 @@ def _require_ones(data: Array, column_of: Callable[..., int]) -> None:
     wrong = np.flatnonzero((data != 1) & (data != 0))
     if len(wrong):
         raise TableError(
-            f"column {column_of(int(wrong[0]))} of the sparse matrix holds {data[wrong[0]]}; "
+            f"column {column_of(int(wrong[0]))} of the sparse matrix holds another number; "
             "expected only 0 and 1"
         )
 

@@ -9,11 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 
 from dualquery.base.errors import TableError, first_line
-from dualquery.rows.arrow import ArrowTable, CsvTable, FrameTable, batch_rows, refuse_repeated
+from dualquery.rows.arrow import (
+    ArrowTable,
+    FrameTable,
+    arrow_column,
+    batch_rows,
+    refuse_repeated,
+)
 from dualquery.rows.cells import column_of_objects
+from dualquery.rows.csv_file import CsvTable
 
 
 @runtime_checkable
@@ -127,13 +135,19 @@ def columns_table(columns: Mapping[object, object]) -> FrameTable:
 
 
 def _array(cells: Any) -> pa.Array:  # whatever sequence the user has
-    typed = getattr(cells, "dtype", None) is not None and str(cells.dtype) != "object"
-    if not typed and not isinstance(cells, pa.Array | pa.ChunkedArray):
-        return column_of_objects(cells)
-    try:
-        return pa.array(cells, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return column_of_objects(cells)
+    import narwhals as nw
+
+    if isinstance(cells, pa.Array | pa.ChunkedArray):
+        return cells
+    series = nw.from_native(cells, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return arrow_column(series)
+    if isinstance(cells, np.ndarray) and cells.dtype != object:
+        try:
+            return pa.array(cells, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass  # numbers of a kind that Arrow does not know are judged one by one
+    return column_of_objects(cells)
 
 
 def csv_folder(path: Path) -> CsvFolder | None:

@@ -10,11 +10,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dualquery.base.errors import NoRowsError, TableError
+from dualquery.domain.types import Type, loose_text, number_of
 from dualquery.privacy.unit import Persons, Weight
 from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.cells import python_cells
+from dualquery.rows.encoding import is_text, plain_column, read_numbers
 from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
 from dualquery.rows.weighed import DROPPED, Strata, Weighed
@@ -47,11 +49,6 @@ class ByWeight(Weighed):
         parts = self.weight.in_parts(self.weights)
         if self.persons is not None:
             parts = np.where(self.persons.strata.of_row == DROPPED, 0, parts)
-        if not parts.any():
-            raise TableError(
-                f"weight = {self.weight.column!r}: no row weighs anything; expected weights of "
-                f"about up to weight_bound = {self.weight.bound:g}"
-            )
         return Strata.of(parts)
 
     def notices(self) -> list[str]:
@@ -85,33 +82,34 @@ def weights_of_rows(table: Table, column: str) -> Floats:
 
 
 def _numbers(cells: pa.Array, column: str) -> Floats:
+    """The weight of every cell; each is read for itself, and what is no weight is refused."""
+    cells = plain_column(cells, column)
     if pa.types.is_dictionary(cells.type):
         cells = cells.dictionary_decode()
-    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
-        cells = pc.utf8_trim_whitespace(cells)
     if cells.null_count:
         raise TableError(f"weight = {column!r}: a cell is missing; every row needs its weight")
-    if pa.types.is_boolean(cells.type) or pa.types.is_temporal(cells.type):
-        raise _refusal(column, cells[0].as_py())
-    try:
+    if pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):
         numbers: Floats = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except pa.ArrowException:
-        raise _refusal(column, next(filter(_is_no_number, cells.to_pylist()))) from None
-    bad = ~np.isfinite(numbers) | (numbers < 0.0)
-    if bad.any():
-        raise _refusal(column, cells[int(np.flatnonzero(bad)[0])].as_py())
+    elif is_text(cells.type) or pa.types.is_decimal(cells.type):
+        numbers = _written(cells.cast(pa.large_string()))
+    else:
+        raise _refusal(column)
+    if np.isnan(numbers).any() or np.isinf(numbers).any() or (numbers < 0.0).any():
+        raise _refusal(column)
     return numbers
 
 
-def _refusal(column: str, cell: object) -> TableError:
-    if isinstance(cell, float) and cell != cell:
-        return TableError(f"weight = {column!r}: a cell is missing; every row needs its weight")
-    return TableError(f"weight = {column!r}: {cell!r} is no weight; expected a number, 0 or more")
+def _written(texts: pa.Array) -> Floats:
+    """Numbers that are written as text; NaN for what is none."""
+    numbers, is_read = read_numbers(texts)
+    for row in np.flatnonzero(~is_read):
+        cell = python_cells(texts[row : row + 1])[0]
+        found = None if loose_text(cell) != cell else number_of(Type.DECIMAL, cell)
+        numbers[row] = np.nan if found is None else found
+    return numbers
 
 
-def _is_no_number(cell: object) -> bool:
-    try:
-        pa.scalar(cell).cast(pa.float64())
-    except pa.ArrowException:
-        return True
-    return False
+def _refusal(column: str) -> TableError:
+    return TableError(
+        f"weight = {column!r}: a cell is missing or no weight; expected a number, 0 or more"
+    )

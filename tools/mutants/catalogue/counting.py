@@ -372,7 +372,7 @@ MUTANTS = (
     Mutant(
         "one-type-for-all-objects",
         "src/dualquery/rows/arrow.py",
-        """    if str(getattr(series.to_native(), "dtype", "")).lower() == "object":""",
+        """    if kind == "object":""",
         """    if not series.to_list():""",
         ("tests/rows/test_cells.py::test_one_cell_moves_its_own_row_only",),
         "One cell of a column of objects would change how all other rows are read.",
@@ -380,8 +380,8 @@ MUTANTS = (
     Mutant(
         "one-type-for-a-list",
         "src/dualquery/rows/streams.py",
-        "    if not typed and not isinstance(cells, pa.Array | pa.ChunkedArray):",
-        "    if not typed and not len(cells):",
+        "    return column_of_objects(cells)",
+        "    return pa.array(cells, from_pandas=True)",
         ("tests/rows/test_cells.py::test_one_cell_moves_its_own_row_only",),
         "One cell of a list in a dictionary of columns would change how all other rows are read.",
     ),

@@ -1,0 +1,376 @@
+"""What a cell, a row or a person becomes depends on nothing else in the table.
+
+codes(A ++ B) = codes(A) ++ codes(B), for every reader, type and treatment, whatever B holds.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+from scipy import sparse
+
+from dualquery.base.errors import TableError
+from dualquery.domain.attributes import Attribute
+from dualquery.domain.schema import Schema
+from dualquery.engines.parts import count_part, cut
+from dualquery.privacy.unit import Persons
+from dualquery.rows import csv_file, encoding
+from dualquery.rows.cells import CellReader, OutOfDomain, column_of_objects
+from dualquery.rows.encoding import judge_column
+from dualquery.rows.long import LongTable
+from dualquery.rows.opening import open_table
+from dualquery.rows.persons import ByPerson
+from dualquery.rows.priced import draft_with_price
+from dualquery.rows.table import Table
+from dualquery.workloads.generators import all_marginals
+
+HOSTILE = [
+    "abc", "True", "unknown", "+41", "99", "99.0", "-9.0", "inf", "-inf", "1e999", "nan", "NA", "",
+    " 41 ", "1_0", "0x10", "٣", "1e5", "41.", ".5", "00041", "2022-03-01", "2022-03-01T12:30:00",
+    "2022-03-01 12:30:00+02:00", "08:30:00", "9" * 400, "-" + "9" * 400,
+     "9" * 5000, "a;b", "a;zz", 'say "no"', "two\nlines",
+    "cr\r\nlf", "comma,cell", "é" * 40, "true", "yes", "b", "1.0", "9007199254740993",
+]  # fmt: skip
+
+CALM = ["41", "7", "99.0", "99", "3.25", "0", "119", "b", "2022-03-02", "2022-03-01T08:00:00", "NA"]
+
+ATTRIBUTES = {
+    "number": Attribute.numeric("c", [0, 20, 40, 120]).missing_as("99", "-9", "NA"),
+    "bare number": Attribute.numeric("c", [0, 20, 40, 120]),
+    "whole": Attribute.categorical("c", [0, 1, 7, 41]).missing_as("99"),
+    "text": Attribute.categorical("c", ["a", "b", "41"], default="b"),
+    "binary": Attribute.binary("c"),
+    "date": Attribute.from_dict(
+        "c", {"type": "date", "edges": ["2022-01-01", "2022-03-02", "2023-01-01"], "missing": True}
+    ),
+    "stamp": Attribute.from_dict(
+        "c", {"type": "timestamp", "edges": ["2022-01-01T00:00:00", "2023-01-01T00:00:00"]}
+    ),
+    "time": Attribute.from_dict("c", {"type": "time", "edges": ["00:00:00", "12:00:00"]}),
+}
+
+
+def schema_of(attribute: Attribute) -> Schema:
+    return Schema((attribute,))
+
+
+def codes(table: Table, schema: Schema, treatment: OutOfDomain) -> list[int] | str:
+    """All codes of the only column, or `refused`."""
+    try:
+        bound = table.bind(schema)
+        return [
+            int(code)
+            for block in table.blocks(bound, [0], treatment)
+            for code in block.codes(0)  # type: ignore[union-attr]
+        ]
+    except TableError:
+        return "refused"
+
+
+def joined(first: list[int] | str, second: list[int] | str) -> list[int] | str:
+    if isinstance(first, str) or isinstance(second, str):
+        return "refused"
+    return first + second
+
+
+@pytest.mark.parametrize("treatment", OutOfDomain)
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_every_route_reads_a_cell_as_the_one_function_does(
+    name: str, treatment: OutOfDomain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Distinct cells, many distinct cells, dictionaries, slices: always the same function."""
+    attribute = ATTRIBUTES[name]
+    reader = CellReader(attribute, treatment)
+    cells: list[str | None] = [*CALM * 40, *HOSTILE, None]
+    expected = [reader.code(cell) for cell in cells]
+    for most in (encoding.MOST_DISTINCT, 1):
+        monkeypatch.setattr(encoding, "MOST_DISTINCT", most)
+        for column in (
+            pa.array(cells),
+            pa.array(cells, pa.large_string()),
+            pa.array(cells).dictionary_encode(),
+            pa.array(cells).cast(pa.string_view()),
+            pa.array([None, *cells]).slice(1),
+            column_of_objects(cells),
+        ):
+            assert judge_column(column, attribute, treatment).codes.tolist() == expected
+    if treatment is not OutOfDomain.REFUSE:
+        assert min(expected) >= 0  # whether a release is made does not depend on one cell
+
+
+@pytest.mark.parametrize("treatment", OutOfDomain)
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_no_pair_of_cells_interferes(name: str, treatment: OutOfDomain) -> None:
+    attribute = ATTRIBUTES[name]
+    reader = CellReader(attribute, treatment)
+    for neighbour in HOSTILE:
+        for cell in HOSTILE:
+            column = pa.array([cell] * 40 + [neighbour])
+            found = judge_column(column, attribute, treatment).codes
+            assert found.tolist() == [reader.code(cell)] * 40 + [reader.code(neighbour)]
+
+
+TYPED: list[list[object]] = [
+    [99, 7, 41], [99.0, 7.0, 3.25], [True, False], ["99.0", "7"], [None, 7], [b"\xff\xfe", 7],
+    [float("inf"), 1], [2**70, 7], [np.int64(7), np.float32(7)], ["99", 99, 99.0, True, None],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("treatment", OutOfDomain)
+@pytest.mark.parametrize("name", ["number", "whole", "text", "binary"])
+def test_types_that_a_frame_inferred_change_nothing(name: str, treatment: OutOfDomain) -> None:
+    """A column of whole numbers becomes one of objects by one cell, and is read the same."""
+    attribute, schema = ATTRIBUTES[name], schema_of(ATTRIBUTES[name])
+    for first in TYPED:
+        for second in TYPED:
+            parts = [pd.DataFrame({"c": pd.Series(cells)}) for cells in (first, second)]
+            objects = [pd.DataFrame({"c": pd.Series(cells, dtype=object)}) for cells in
+                       (first, second, [*first, *second])]  # fmt: skip
+            dictionary = {"c": [*first, *second]}
+            alone = [codes(open_table(part), schema, treatment) for part in objects[:2]]
+            expected = joined(*alone)
+            assert codes(open_table(objects[2]), schema, treatment) == expected
+            assert codes(open_table(dictionary), schema, treatment) == expected
+            assert joined(*[codes(open_table(p), schema, treatment) for p in parts]) == expected
+    assert attribute is schema.attributes[0]
+
+
+def write_csv(rows: pa.Table, path: Path) -> None:
+    arrow_csv.write_csv(rows, path)
+
+
+def as_csv(rows: pa.Table, folder: Path) -> object:
+    write_csv(rows, folder / "t.csv")
+    return folder / "t.csv"
+
+
+def as_gzip(rows: pa.Table, folder: Path) -> object:
+    write_csv(rows, folder / "plain.csv")
+    (folder / "t.csv.gz").write_bytes(gzip.compress((folder / "plain.csv").read_bytes()))
+    return folder / "t.csv.gz"
+
+
+def as_csv_folder(rows: pa.Table, folder: Path) -> object:
+    (folder / "csv").mkdir()
+    half = rows.num_rows // 2
+    write_csv(rows.slice(0, half), folder / "csv" / "0.csv")
+    write_csv(rows.slice(half), folder / "csv" / "1.csv")
+    return folder / "csv"
+
+
+def as_parquet(rows: pa.Table, folder: Path) -> object:
+    parquet.write_table(rows, folder / "t.parquet", row_group_size=7)
+    return folder / "t.parquet"
+
+
+def as_parquet_folder(rows: pa.Table, folder: Path) -> object:
+    (folder / "pq").mkdir()
+    half = rows.num_rows // 2
+    parquet.write_table(rows.slice(0, half), folder / "pq" / "0.parquet")
+    parquet.write_table(rows.slice(half), folder / "pq" / "1.parquet")
+    return folder / "pq"
+
+
+def as_polars(rows: pa.Table, _: Path) -> object:
+    import polars as pl
+
+    return pl.from_arrow(rows)
+
+
+def as_duckdb(rows: pa.Table, _: Path) -> object:
+    import duckdb
+
+    return duckdb.from_arrow(rows)
+
+
+READERS: dict[str, Callable[[pa.Table, Path], object]] = {
+    "csv": as_csv,
+    "csv.gz": as_gzip,
+    "folder of csv": as_csv_folder,
+    "parquet": as_parquet,
+    "folder of parquet": as_parquet_folder,
+    "arrow": lambda rows, _: rows,
+    "pandas": lambda rows, _: rows.to_pandas(),
+    "polars": as_polars,
+    "lazy polars": lambda rows, folder: as_polars(rows, folder).lazy(),  # type: ignore[attr-defined]
+    "duckdb": as_duckdb,
+    "dictionary": lambda rows, _: rows.to_pydict(),
+}
+
+
+@pytest.mark.parametrize("treatment", OutOfDomain)
+@pytest.mark.parametrize("reader", READERS)
+def test_hostile_rows_change_no_other_code(
+    reader: str, treatment: OutOfDomain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read in tiny blocks, with a comment that nobody declared: its line ends matter to no row."""
+    if reader == "duckdb":
+        pytest.importorskip("duckdb")
+    monkeypatch.setattr(csv_file, "PART_BYTES", 64)
+    calm = pa.table({"c": CALM * 5, "comment": ["fine"] * len(CALM) * 5})
+    cells = [cell for cell in HOSTILE if cell]  # an empty text and no cell are one in a CSV file
+    odd = ("a\nb", 'c"d', ",,", "\r\n", "x" * 200)
+    comments = [odd[number % 5] for number in range(len(cells))]
+    hostile = pa.table({"c": cells, "comment": comments})
+    for name, attribute in ATTRIBUTES.items():
+        schema = schema_of(attribute)
+        found = []
+        for number, rows in enumerate((calm, hostile, pa.concat_tables([calm, hostile]))):
+            folder = tmp_path / f"{name}-{number}"
+            folder.mkdir()
+            found.append(codes(open_table(READERS[reader](rows, folder)), schema, treatment))
+        plain = CellReader(attribute, treatment)
+        expected = [plain.code(cell) for cell in CALM * 5]
+        assert found[0] == ("refused" if min(expected) < 0 else expected)
+        assert found[2] == joined(found[0], found[1])
+
+
+def test_parts_of_workers_are_read_as_the_whole(tmp_path: Path) -> None:
+    """Dask workers read row groups: with any cut the same counts."""
+    attribute = ATTRIBUTES["number"]
+    schema = schema_of(attribute)
+    workload = all_marginals(schema, 1)
+    rows = pa.table({"c": [*CALM * 5, *HOSTILE]})
+    parquet.write_table(rows, tmp_path / "t.parquet", row_group_size=5)
+    table = open_table(tmp_path / "t.parquet")
+    reader = CellReader(attribute, OutOfDomain.MISSING)
+    expected = np.bincount([reader.code(cell) for cell in rows.column("c").to_pylist()],
+                           minlength=attribute.size)  # fmt: skip
+    for parts in (1, 2, 5):
+        found = sum(
+            count_part(piece, workload, OutOfDomain.MISSING).open().counts
+            for piece in cut(table, parts)  # type: ignore[arg-type]
+        )
+        assert sorted(np.asarray(found).tolist()) == sorted(expected.tolist())
+
+
+@pytest.mark.parametrize("part", [1, 7, 64, 1 << 20])
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_quoted_line_ends_are_read_right_at_every_border(
+    part: int, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_file, "PART_BYTES", part)
+    path = tmp_path / "t.csv"
+    for shift in range(40):
+        comment = "x" * shift + f'{line}1,""{line}2,"",3{line}' + "y"
+        path.write_bytes(
+            (f'c,note{line}' + f"7,ok{line}" * 9 + f'41,"{comment}"{line}' + f"0,ok{line}" * 9)
+            .encode()
+        )  # fmt: skip
+        found = codes(open_table(path), schema_of(ATTRIBUTES["whole"]), OutOfDomain.REFUSE)
+        assert found == [2] * 9 + [3] + [0] * 9
+
+
+def read(path: Path) -> None:
+    table = open_table(path)
+    list(table.blocks(table.bind(schema_of(ATTRIBUTES["whole"])), [0], OutOfDomain.CLAMP))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('7,"never closed', "quote"),
+        ("7,a\0b", "NUL"),
+        ("7,secret,cell", "3 cells; expected 2"),
+        ("7", "1 cells; expected 2"),
+        ('7,"closed"secret', "quote"),
+    ],
+)
+@pytest.mark.parametrize("part", [16, 1 << 20])
+def test_rows_that_are_none_are_refused_without_showing_them(
+    row: str, message: str, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_file, "PART_BYTES", part)
+    path = tmp_path / "t.csv"
+    path.write_text("c,note\n" + "41,ok\n" * 20 + row + "\n" + "0,ok\n" * 20)
+    with pytest.raises(TableError, match=message) as refused:
+        read(path)
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+IDS: list[Sequence[object]] = [[2.5], ["A2"], [10**30], ["1 "], [True], ["01"], [1.5, "x"]]
+
+
+@pytest.mark.parametrize("stranger", IDS)
+def test_a_strange_id_changes_no_record_that_others_keep(stranger: Sequence[object]) -> None:
+    own = [n % 40 for n in range(400)]
+    rows = pd.DataFrame({"who": own, "c": 7})
+    alone = ByPerson(open_table(rows), Persons("who", 3)).strata.of_row
+    theirs = pd.DataFrame({"who": pd.Series(list(stranger), dtype=object), "c": 7})
+    both = pd.concat([rows, theirs], ignore_index=True)
+    found = ByPerson(open_table(both), Persons("who", 3)).strata.of_row
+    others = np.array([n != 1 for n in own])  # the id 1 may gain a record
+    np.testing.assert_array_equal(found[:400][others], alone[others])
+
+
+def test_one_person_however_the_id_is_written() -> None:
+    persons = Persons("who", 1)
+    for ids in ([1, 1.0, "1", "01", " 1 "], ["1", 1], [1.0, 1]):
+        frame = pd.DataFrame({"who": pd.Series(ids, dtype=object), "c": 7})
+        strata = ByPerson(open_table(frame), persons).strata
+        assert (strata.of_row != strata.of_row.max()).sum() in (1, len(ids) - 1)
+        assert len(np.unique(strata.of_row)) == 2
+
+
+def test_a_dictionary_that_lists_an_id_twice_does_not_defeat_the_cap() -> None:
+    twice = pa.DictionaryArray.from_arrays(pa.array(np.arange(50) % 2), ["ann", "ann"])
+    strata = ByPerson(open_table(pa.table({"who": twice, "c": [7] * 50})), Persons("who", 1)).strata
+    values, times = np.unique(strata.of_row, return_counts=True)
+    assert sorted(times.tolist()) == [1, 49]
+    assert len(values) == 2
+
+
+def test_the_pairs_of_others_stay_whatever_one_person_lists() -> None:
+    pairs = pa.table({"r": [str(n % 9) for n in range(60)], "i": [str(n % 4) for n in range(60)]})
+    more = pa.table({"r": ["x", "2.5", "None"], "i": ["unheard of", "0.0", "1e999"]})
+    schema = Schema(tuple(Attribute.binary(f"i{n}") for n in range(4)))
+
+    def held(table: pa.Table) -> list[list[int]]:
+        from dualquery.rows.encoded import EncodedRows
+
+        source = LongTable(table, "r", "i", prefix="i")
+        rows = EncodedRows.read(source, source.bind(schema), range(4), OutOfDomain.CLAMP)
+        return [rows.columns[n].tolist() for n in range(4)]
+
+    alone, both = held(pairs), held(pa.concat_tables([pairs, more]))
+    for one, other in zip(alone, both, strict=True):
+        assert other[: len(one)] == one
+
+
+def test_a_sparse_matrix_has_nothing_to_interpret() -> None:
+    schema = Schema(tuple(Attribute.binary(f"x{n}") for n in range(3)))
+    first = sparse.csr_matrix(np.eye(3))
+    both = sparse.vstack([first, sparse.csr_matrix([[1, 1, 1]])])
+
+    def counts(matrix: object) -> list[float]:
+        from dualquery.rows.encoded import EncodedRows
+
+        table = open_table(matrix)
+        rows = EncodedRows.read(table, table.bind(schema), range(3))
+        return [float(rows.columns[n][:3].sum()) for n in range(3)]
+
+    assert counts(first) == counts(both)
+
+
+@pytest.mark.parametrize("stranger", ["True", "unknown", "+41", "1e999", "inf", "abc"])
+def test_a_paid_schema_moves_by_one_record_at_most(stranger: str) -> None:
+    """The fine counts behind its edges: with forced noise, one cell cannot move all the edges."""
+    random = np.random.default_rng(3)
+    cells = [str(n) for n in random.integers(0, 900, 4000)] + ["999.0"] * 1500
+    declared = {"age": {"bounds": [0, 1000], "missing": ["999"]}}
+    edges = []
+    for last in ("41", stranger):
+        draft = draft_with_price(
+            pa.table({"age": [*cells, last]}), declared, epsilon=50, delta=1e-6, bins=4, seed=1
+        )
+        edges.append(np.array(draft.schema.attributes[0].edges))
+    assert np.abs(edges[0] - edges[1]).max() <= 5

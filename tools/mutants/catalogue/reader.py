@@ -1,0 +1,62 @@
+"""Mistakes of the reader: one record changes how others are read."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import Mutant
+
+TESTS = "tests/rows/test_one_record_at_a_time.py::"
+ENCODING = "src/dualquery/rows/encoding.py"
+CSV = "src/dualquery/rows/csv_file.py"
+
+MUTANTS = (
+    Mutant(
+        "reader-block-falls-back",
+        ENCODING,
+        "        codes[odd] = np.array([*found, reader.missing], dtype=np.int32)[rare.places]",
+        "        codes[:] = reader.unfit\n"
+        "        codes[odd] = np.array([*found, reader.missing], dtype=np.int32)[rare.places]",
+        (
+            TESTS + "test_no_pair_of_cells_interferes",
+            TESTS + "test_a_paid_schema_moves_by_one_record_at_most",
+        ),
+        "One cell that is no plain number makes words of all numbers in its block.",
+    ),
+    Mutant(
+        "reader-line-ends-in-quotes",
+        CSV,
+        """if b'"' not in piece and b"\\r" not in piece:""",
+        "if piece:",
+        (
+            TESTS + "test_quoted_line_ends_are_read_right_at_every_border",
+            TESTS + "test_hostile_rows_change_no_other_code",
+        ),
+        "A line end inside quotes cuts rows, if it lies where a piece of the file ends.",
+    ),
+    Mutant(
+        "reader-id-as-it-was-inferred",
+        "src/dualquery/rows/ids.py",
+        "pa.array([id_text(cell) for cell in found], pa.string())",
+        "pa.array([repr(cell) for cell in found], pa.string())",
+        (
+            TESTS + "test_a_strange_id_changes_no_record_that_others_keep",
+            TESTS + "test_one_person_however_the_id_is_written",
+        ),
+        "One strange id changes the type of its column, and other records of others are kept.",
+    ),
+    Mutant(
+        "reader-unclosed-quote-swallows",
+        CSV,
+        "if is_last and state == QUOTED:",
+        "if is_last and state == BROKEN:",
+        (TESTS + "test_rows_that_are_none_are_refused_without_showing_them",),
+        "A quote that is never closed swallows the rows of others.",
+    ),
+    Mutant(
+        "reader-clamp-refuses-a-number",
+        "src/dualquery/rows/cells.py",
+        "return math.inf if number is None or number > 0 else -math.inf",
+        "return math.copysign(math.inf, number or 1)",
+        (TESTS + "test_every_route_reads_a_cell_as_the_one_function_does",),
+        "Whether anything is released depends on one number that is too long.",
+    ),
+)
