@@ -4,8 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
+# What reaches compiled code: all of it runs once with NUMBA_BOUNDSCHECK=1.
+CHECKED := tests/base tests/model tests/oracles tests/privacy/test_noise.py tests/privacy/test_shards.py \
+           tests/rows/test_counting_kernels.py tests/rows/test_text_kernels.py tests/workloads \
+           tests/release/test_gate.py tests/release/test_fuzz.py
 
-.PHONY: demo test test-slow lint format bench bench-guard docs browser screenshots notebooks peers mutants coverage upgrade release-check clean
+.PHONY: demo test test-slow lint format bench bench-guard docs browser screenshots notebooks peers boundscheck mutants coverage upgrade release-check clean
 .DELETE_ON_ERROR:
 
 # The package alone, for those who only want to see it run.
@@ -55,6 +59,9 @@ notebooks: $(READY)  ## runs the examples and stores what they print
 
 peers: $(READY)  ## environments with other people's methods, for `python -m tools.peers adult`
 	$(BIN)/python -m tools.peers build
+
+boundscheck: $(READY)  ## the tests of kernels and of what calls them, with every index checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto --dist worksteal $(CHECKED)
 
 mutants: $(READY)  ## mistakes made on purpose: every one must fail the tests named beside it
 	$(BIN)/python -m tools.mutants

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dualquery.base.gate import Declared, read_arrays
 from dualquery.release.arrays import LARGE, write_arrays
-from dualquery.release.verifying import read_arrays
 
 
 def test_arrays_are_read_back_and_only_noise_is_stored_as_it_is(tmp_path: Path) -> None:
@@ -23,7 +23,11 @@ def test_arrays_are_read_back_and_only_noise_is_stored_as_it_is(tmp_path: Path) 
     }
     for name in ("one.npz", "other.npz"):
         write_arrays(tmp_path / name, arrays)
-    found = read_arrays(tmp_path / "one.npz")
+    declared = {
+        name: Declared("f8 i8 b1 U", tuple(f"{name} {n}" for n in range(array.ndim)))
+        for name, array in arrays.items()
+    }
+    found = read_arrays(tmp_path / "one.npz", "one.npz", lambda names: declared, {})
     assert set(found) == set(arrays)
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)

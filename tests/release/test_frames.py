@@ -111,14 +111,14 @@ def test_equal_cells_of_other_types_are_the_same_value() -> None:
 @pytest.mark.parametrize(
     ("attribute", "cells", "message"),
     [
-        (Attribute.categorical("c", ["x"]), ["x", "zebra"], "column 'c': 'zebra' is outside"),
+        (Attribute.categorical("c", ["x"]), ["x", "zebra"], "column 'c': a cell is outside"),
         (Attribute.categorical("c", ["x"]), ["x", None], "column 'c': a cell is missing"),
-        (Attribute.numeric("n", [0, 1]), [0.5, 7.0], r"column 'n': 7\.0 is outside"),
-        (Attribute.numeric("n", [0, 1]), ["0.5", "seven"], "column 'n': 'seven' is not a number"),
-        (Attribute.numeric("n", [0, 1]), ["0.5", "7"], r"column 'n': .*7.* is outside"),
+        (Attribute.numeric("n", [0, 1]), [0.5, 7.0], "column 'n': a cell is outside"),
+        (Attribute.numeric("n", [0, 1]), ["0.5", "seven"], "column 'n': a cell is not a number"),
+        (Attribute.numeric("n", [0, 1]), ["0.5", "7"], "column 'n': a cell is outside"),
         (Attribute.numeric("n", [0, 1]), [0.5, None], "column 'n': a cell is missing"),
         (Attribute.numeric("n", [0, 1]), [0.5, float("nan")], "column 'n': a cell is missing"),
-        (Attribute.binary("b"), [0, 2], "column 'b': 2 is outside"),
+        (Attribute.binary("b"), [0, 2], "column 'b': a cell is outside"),
     ],
 )
 def test_a_cell_outside_its_domain_is_named(attribute, cells, message) -> None:
@@ -135,8 +135,9 @@ def test_cells_outside_the_domain_on_request() -> None:
     cells = pa.array(["a", "z"])
     assert encode_column(cells, words, OutOfDomain.CLAMP).tolist() == [0, 1]
     assert encode_column(cells, words, OutOfDomain.MISSING).tolist() == [0, 2]
-    with pytest.raises(TableError, match="missing = true"):
-        encode_column(pa.array(["z"]), Attribute.categorical("w", ["a"]), OutOfDomain.MISSING)
+    # Without a bucket, whether a release is made must not depend on one cell: the default takes it.
+    plain = Attribute.categorical("w", ["a", "b"], default="b")
+    assert encode_column(pa.array(["z"]), plain, OutOfDomain.MISSING).tolist() == [1]
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])

@@ -188,7 +188,7 @@ def test_text_stays_text() -> None:
     codes = Attribute.categorical("c", ["04847", "4847", "1e3"])
     assert encode_column(pa.array(["4847", "04847", "1e3"]), codes).tolist() == [1, 0, 2]
     assert encode_column(pa.array([4847]), codes).tolist() == [1]
-    with pytest.raises(TableError, match="column 'c': '1000' is outside"):
+    with pytest.raises(TableError, match="column 'c': a cell is outside"):
         encode_column(pa.array(["1000"]), codes)
     assert decode_column(np.array([0, 1]), codes).to_pylist() == ["04847", "4847"]
 
@@ -201,18 +201,26 @@ TIMES = Attribute.numeric("c", ["08:00", "16:00"], type="time")
 @pytest.mark.parametrize(
     ("attribute", "array", "message"),
     [
-        (DAYS, pa.array(["01/03/2022"]), "'01/03/2022' is not a date; .* such as 2022-03-01"),
-        (DAYS, pa.array(["2022-02-30"]), "'2022-02-30' is not a date"),
-        (DAYS, pa.array([20220301]), "20220301 is not a date"),
-        (DAYS, pa.array(["2022-08-01"]), "'2022-08-01' is outside .*dates from 2022-01-01 to 2022"),
-        (DAYS, pa.array([datetime.date(2021, 1, 1)]), "2021-01-01 is outside"),
-        (STAMPS, pa.array(["2022-03-01 25:00"]), "is not a timestamp; .*2022-03-01T12:30:00"),
-        (STAMPS, pa.array([datetime.datetime(2023, 1, 1)]), "2023-01-01T00:00:00 is outside"),
-        (TIMES, pa.array(["8 o'clock"]), "is not a time of day; .* from 08:00:00 to 16:00:00"),
-        (TIMES, pa.array([datetime.time(7)]), "07:00:00 is outside"),
-        (Attribute.binary("c"), pa.array(["perhaps"]), "'perhaps' is outside"),
-        (NUMBER, pa.array(["3.5"]), "'3.5' is outside"),
-        (NUMBER, pa.array(["1_0"]), "'1_0' is outside"),
+        (DAYS, pa.array(["01/03/2022"]), "a cell is not a date; .* such as 2022-03-01"),
+        (DAYS, pa.array(["2022-02-30"]), "a cell is not a date"),
+        (DAYS, pa.array([20220301]), "a cell is not a date"),
+        (DAYS, pa.array(["2022-08-01"]), "a cell is outside .*dates from 2022-01-01 to 2022"),
+        (DAYS, pa.array([datetime.date(2021, 1, 1)]), "a cell is outside"),
+        (
+            STAMPS,
+            pa.array(["2022-03-01 25:00"]),
+            "a cell is not a timestamp; .*2022-03-01T12:30:00",
+        ),
+        (STAMPS, pa.array([datetime.datetime(2023, 1, 1)]), "a cell is outside"),
+        (
+            TIMES,
+            pa.array(["8 o'clock"]),
+            "a cell is not a time of day; .* from 08:00:00 to 16:00:00",
+        ),
+        (TIMES, pa.array([datetime.time(7)]), "a cell is outside"),
+        (Attribute.binary("c"), pa.array(["perhaps"]), "a cell is outside"),
+        (NUMBER, pa.array(["3.5"]), "a cell is outside"),
+        (NUMBER, pa.array(["1_0"]), "a cell is outside"),
     ],
 )
 def test_refusals_name_what_would_be_right(attribute, array, message) -> None:

@@ -7,16 +7,19 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from glob import escape
 from pathlib import Path
 
 import numpy as np
 
 from dualquery.base.errors import ParameterError, ReleaseError
-from dualquery.base.files import lock, sync_directory
+from dualquery.base.failures import reason
+from dualquery.base.files import final_name, is_ours, lock, sync_directory
 from dualquery.base.stored import Document, Json
 from dualquery.domain.about import About
 from dualquery.domain.schema import Schema
+from dualquery.game import declared
 from dualquery.game.moves import RecordMove
 from dualquery.game.transcript import Transcript
 from dualquery.privacy.statement import PrivacyStatement
@@ -27,6 +30,7 @@ from dualquery.release.frames import records_table, write_table
 from dualquery.release.parameters import RunParameters
 from dualquery.release.published import Published
 from dualquery.release.reading import (
+    FILES,
     FORMAT,
     check_stamps,
     digest_of_file,
@@ -57,7 +61,12 @@ SHOWN_CELLS = 1 << 25
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
     """Refuse an output directory that exists, before any work is done."""
-    if path.exists() and not (overwrite and is_release(path)):
+    if os.path.lexists(path) and not (overwrite and is_release(path) and is_ours(path)):
+        if overwrite and is_release(path):
+            raise ReleaseError(
+                f"output directory {str(path)!r} is a link, or of another user; it is not "
+                "replaced: choose another name"
+            )
         if overwrite:
             raise ReleaseError(f"output directory {str(path)!r} exists; it is not a release")
         raise ReleaseError(
@@ -89,7 +98,7 @@ def write_release(
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.{_SCRATCH}", dir=path.parent))
     except OSError as error:
-        raise ReleaseError(f"cannot write {str(path)!r}: {error.strerror}") from None
+        raise ReleaseError(f"cannot write {str(path)!r}: {reason(error)}") from None
     aside = scratch.with_name(scratch.name.replace(_SCRATCH, _REPLACED))
     held = _hold(scratch)
     try:
@@ -132,13 +141,14 @@ def sweep(path: Path) -> None:
     """Remove what writers of a release left behind when they were killed.
 
     If a writer was killed after it moved an old release aside and before it named the new one, the
-    old release gets its name back. A directory that a process is still writing is left alone.
+    old release gets its name back. A directory that a process is still writing is left alone, and
+    so is what other users put there, or what holds other files: it was not made by a writer.
     """
     if os.name != "posix" or not path.parent.is_dir():
         return  # on other systems we cannot tell whether the writer is still alive
     for kind in (_REPLACED, _SCRATCH):
         for left in sorted(path.parent.glob(f".{escape(path.name)}.{kind}*")):
-            held = _hold(left)
+            held = _hold(left) if _is_left_over(left) else None
             if held is None:
                 continue
             try:
@@ -156,13 +166,23 @@ def _hold(folder: Path) -> int | None:
     if os.name != "posix":
         return None
     try:
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return None
-    if lock(handle):
-        return handle
+    with suppress(OSError):  # without locks nobody can tell whether its writer is alive
+        if lock(handle):
+            return handle
     os.close(handle)
     return None
+
+
+def _is_left_over(folder: Path) -> bool:
+    """Whether a writer of this user made the folder: its owner, and nothing else in it."""
+    return (
+        is_ours(folder)
+        and folder.is_dir()
+        and {final_name(file.name) for file in folder.iterdir()} <= {*FILES, "release.json", "mode"}
+    )
 
 
 def digest_of(path: Path) -> str | None:
@@ -272,12 +292,15 @@ def read_published(path: str | Path) -> Published:
 
 def _assemble(folder: Path, content: Document) -> Published:
     schema = Schema.from_dict(content["schema"])
+    declared.check_known(content, schema)
     actions = read_actions(folder, schema)
     privacy = PrivacyStatement.from_dict(content["privacy"])
     try:
-        transcript = read_transcript(folder, content, schema)
+        transcript = read_transcript(folder, content, actions)
         parameters = RunParameters.from_dict(content["parameters"])
         check_plan(parameters, transcript, schema)
+        if parameters.tables is not None and actions.asked < len(actions):
+            raise ReleaseError("it measured tables, but could draw queries that nobody asked")
         check_parameters(privacy, content["privacy"]["stamp"], parameters, transcript)
         check_statement(privacy, transcript)
         about = About.of(content.get("about"))

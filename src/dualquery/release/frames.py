@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from dualquery.base.checks import choice
 from dualquery.base.errors import ParameterError
+from dualquery.base.escapes import for_spreadsheet
 from dualquery.base.files import replacing
 from dualquery.base.interrupts import held
 from dualquery.base.stored import Array
@@ -431,17 +432,35 @@ def note_key(name: str) -> bytes:
     return f"dualquery.{name}".encode()
 
 
-def write_table(table: pa.Table, path: Path, notes: Mapping[str, str] | None = None) -> None:
+def write_table(
+    table: pa.Table, path: Path, notes: Mapping[str, str] | None = None, *, raw: bool = True
+) -> None:
     """Write csv or parquet, by the ending of the file's name; a 0/1 table also as a sparse .npz.
 
     `notes` are about the whole file. Parquet keeps them in its key-value metadata, and an .npz
     keeps them as arrays. A csv has no place for them that readers would not mistake for data. The
-    file is there when it is whole, and not before.
+    file is there when it is whole, and not before. Unless `raw`, texts of a csv that a spreadsheet
+    would run as a formula get an apostrophe in front.
     """
     if not path.name.lower().endswith((*PARQUET, *CSV, SPARSE)):
         raise ParameterError(f"cannot write {path.name!r}; expected .csv, .csv.gz or .parquet")
     with replacing(path) as waiting:
-        _write(table, waiting, notes or {})
+        _write(table if raw else _without_formulas(table, path), waiting, notes or {})
+
+
+def _without_formulas(table: pa.Table, path: Path) -> pa.Table:
+    """The table as a csv may show it to a spreadsheet; other kinds of files stay as they are."""
+    if not path.name.lower().endswith(CSV):
+        return table
+    columns = []
+    for column in table.columns:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            coded = column.cast(kind).combine_chunks().dictionary_encode()
+            words = pa.array([for_spreadsheet(w) for w in coded.dictionary.to_pylist()], kind)
+            column = words.take(coded.indices)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, [for_spreadsheet(name) for name in table.column_names])
 
 
 def _write(table: pa.Table, path: Path, told: Mapping[str, str]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dualquery.base.errors import ParameterError, ReleaseError
+from dualquery.base.files import write_whole
 from dualquery.base.stored import Json
 from dualquery.domain.about import link
 from dualquery.domain.attributes import Attribute
@@ -148,8 +149,8 @@ def write_descriptions(
         ("croissant", croissant(release, path, file)),
     ):
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-        found[kind].write_text(text + "\n", encoding="utf-8")
-    found["codebook"].write_text(render_codebook(release), encoding="utf-8")
+        write_whole(found[kind], text + "\n")
+    write_whole(found["codebook"], render_codebook(release))
     return found
 
 

@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dualquery.base.errors import DualQueryError, ParameterError, ReleaseError
-from dualquery.base.stored import Document
+from dualquery.base.gate import Declaring, read_arrays
+from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
+from dualquery.game import declared
 from dualquery.game.transcript import Transcript
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
@@ -22,9 +24,7 @@ from dualquery.release import older, stamps
 from dualquery.release.answering import Asked
 from dualquery.release.verifying import (
     check_measurements,
-    check_shapes,
     content_digest,
-    read_arrays,
     read_json,
 )
 from dualquery.workloads.actions import Actions
@@ -34,7 +34,7 @@ FORMAT = 2
 READABLE = (1, 2)
 """The formats that `older` knows how to read, and the current one."""
 
-_FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "report.html")
+FILES = ("workload.npz", "transcript.npz", "model.npz", "records.parquet", "report.html")
 
 _ASKED = ("workload.npz", "transcript.npz", "model.npz")
 """The files that figures come from."""
@@ -67,11 +67,11 @@ def read_asked(path: str | Path) -> Asked:
             raise ReleaseError("its stamp does not fit its seed")
         check_stamps(folder, content, _ASKED, stated["stamp"])
         try:
-            transcript = read_transcript(folder, content, schema)
+            actions = read_actions(folder, schema)
+            transcript = read_transcript(folder, content, actions)
         except ParameterError as error:  # it speaks of a value in the file, not of the reader's
             raise ReleaseError(str(error)) from None
         model, errors = read_model(folder, content, schema)
-        actions = read_actions(folder, schema)
         return Asked(schema, actions, transcript, stated["stamp"], model, errors)
 
 
@@ -87,12 +87,14 @@ def refusing(folder: Path) -> Iterator[None]:
     except DualQueryError:
         raise
     except (
-        OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError
+        OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError,
+        ArithmeticError,
     ) as error:  # fmt: skip
-        raise ReleaseError(f"cannot read release {str(folder)!r}: {error}") from None
+        said = " ".join(str(error).split())
+        raise ReleaseError(f"cannot read release {str(folder)!r}: {said}") from None
 
 
-def opened(folder: Path, wanted: Collection[str] = _FILES) -> Document:
+def opened(folder: Path, wanted: Collection[str] = FILES) -> Document:
     """What `release.json` says, once it and the wanted files are found unchanged."""
     if not is_release(folder):
         raise ReleaseError(f"{str(folder)!r} is not a release directory (it has no release.json)")
@@ -106,13 +108,25 @@ def opened(folder: Path, wanted: Collection[str] = _FILES) -> Document:
     if has_digest and content["digest"] != content_digest(content):
         raise ReleaseError(f"{str(folder / 'release.json')!r} was changed")
     for name, digest in content["files"].items():
-        if name not in _FILES:
+        if name not in FILES:
             raise ReleaseError(f"{str(folder)!r} lists {name!r}, which no release has")
         if name not in wanted:
+            check_present(folder / name)
             continue
         if not (folder / name).is_file() or digest_of_file(folder / name) != digest:
             raise ReleaseError(f"{str(folder / name)!r} is missing or was changed")
-    return older.completed(content)
+    complete = older.completed(content)
+    declared.check_description(complete)
+    return complete
+
+
+def check_present(file: Path) -> None:
+    """Refuse a release that lacks a file that no figure comes from.
+
+    Its digest is not compared, because that would take as long as the file is large.
+    """
+    if not file.is_file():
+        raise ReleaseError(f"{str(file)!r} is missing")
 
 
 def check_stamps(folder: Path, content: Document, names: Collection[str], stamp: str) -> None:
@@ -125,18 +139,26 @@ def check_stamps(folder: Path, content: Document, names: Collection[str], stamp:
     )
 
 
+def _read(file: Path, declaring: Declaring, schema: Schema, **known: int) -> Arrays:
+    return read_arrays(file, str(file), declaring, {**declared.sizes_of(schema), **known})
+
+
 def read_actions(folder: Path, schema: Schema) -> Actions:
     """The queries that could be drawn."""
-    stored = read_arrays(folder / "workload.npz")
+    stored = _read(folder / "workload.npz", declared.workload, schema)
+    declared.check_workload(stored, schema)
     literals = Literals(stored["attribute"], stored["literal_start"], stored["codes"])
     queries = Workload(schema, literals, stored["start"], stored["terms"], stored["is_parity"])
     return Actions(queries, int(stored["asked"]), stored["offsets"])
 
 
-def read_transcript(folder: Path, content: Document, schema: Schema) -> Transcript:
+def read_transcript(folder: Path, content: Document, actions: Actions) -> Transcript:
     """What was drawn and measured."""
-    arrays = read_arrays(folder / "transcript.npz")
-    check_shapes(arrays, len(content["rounds"]), folder / "transcript.npz")
+    schema, rounds = actions.queries.schema, len(content["rounds"])
+    file = folder / "transcript.npz"
+    declaring = declared.transcript(rounds)
+    arrays = _read(file, declaring, schema, rounds=rounds, queries=len(actions))
+    declared.check_rounds(arrays, schema)
     transcript = Transcript.from_arrays(arrays, content["rounds"])
     check_measurements(transcript, schema)
     return transcript
@@ -148,17 +170,14 @@ def read_model(
     """The fitted model and the standard errors of its answers, if the release has them."""
     if "model.npz" not in content["files"]:
         return None, None
-    stored = read_arrays(folder / "model.npz")
-    errors = ErrorTable(stored["error_scale"]) if stored["error_scale"].size else None
-    if errors is not None and "lost_parts" in stored:  # earlier releases do not know them
-        if stored["lost_parts"].shape != errors.lost.shape:
-            raise ReleaseError(f"{folder}: expected {len(errors.lost)} numbers in lost_parts")
+    stored = _read(folder / "model.npz", declared.model, schema)
+    declared.check_model(stored, schema)
+    model = Mixture(schema, stored["weights"], stored["tables"])
+    if not stored["error_scale"].size:
+        return model, None
+    errors = ErrorTable(stored["error_scale"])  # earlier releases know no more
+    if "lost_parts" in stored:
         errors = replace(errors, lost=stored["lost_parts"])
-    if errors is not None and "unasked_factors" in stored:
-        if stored["unasked_factors"].shape != errors.unasked.shape:
-            raise ReleaseError(
-                f"{folder}: expected {errors.unasked.shape[0]} × {errors.unasked.shape[1]} numbers "
-                "in unasked_factors"
-            )
+    if "unasked_factors" in stored:
         errors = replace(errors, unasked=stored["unasked_factors"])
-    return Mixture(schema, stored["weights"], stored["tables"]), errors
+    return model, errors

@@ -28,16 +28,24 @@ def telling(partial: Path | None) -> Iterator[None]:
             yield
     except BaseException as error:
         if partial is not None and _is_failure(error):
-            kept = f"nothing is lost: the draws are kept in {str(partial)!r}, and the same"
-            error.add_note(
-                Note(
-                    f"{kept} call with resume=True goes on from there",
-                    f"{kept} command with --resume goes on from there",
-                )
-                if journal.exists(partial)
-                else "nothing was drawn yet; start again"
-            )
+            error.add_note(_note(partial))
         raise
+
+
+def _note(partial: Path) -> str:
+    if journal.exists(partial):
+        kept = f"nothing is lost: the draws are kept in {str(partial)!r}, and the same"
+        return Note(
+            f"{kept} call with resume=True goes on from there",
+            f"{kept} command with --resume goes on from there",
+        )
+    if journal.ended(partial):
+        made = "what the run made is in its place and paid for; the same"
+        return Note(
+            f"{made} call with resume=True deletes the rest of {str(partial)!r}",
+            f"{made} command with --resume deletes the rest of {str(partial)!r}",
+        )
+    return "nothing was drawn yet; start again"
 
 
 def _is_failure(error: BaseException) -> bool:
@@ -58,6 +66,7 @@ def finish(out: Path, partial: Path, asked: Document, ledger: str | Path | None)
         asked: the settings of this command, which must be those that the run began with.
         ledger: the ledger, if the run has one.
     """
+    journal.guard(partial)
     sweep(out)
     found = journal.published(partial)
     if found is None:

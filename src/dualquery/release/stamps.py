@@ -8,7 +8,7 @@ in its text, and `release.json` in the privacy statement. A file of a private ru
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
+from dualquery.base.gate import Declared, read_arrays
 
 STAMP = "stamp"
 """The name of the note or array that holds the stamp."""
@@ -37,6 +38,10 @@ def notes(stamp: str) -> dict[str, str]:
     return {STAMP: stamp} if stamp else {}
 
 
+def _stamped(names: Collection[str]) -> Mapping[str, Declared]:
+    return {STAMP: Declared("U", optional=True)}
+
+
 def stamp_of(file: Path) -> str:
     """The stamp that a file carries; empty if it carries none."""
     if file.suffix == ".parquet":
@@ -47,8 +52,7 @@ def stamp_of(file: Path) -> str:
         kept = parquet.read_schema(file).metadata or {}
         return str(kept.get(note_key(STAMP), b""), "utf-8")
     if file.suffix == ".npz":
-        with np.load(file, allow_pickle=False) as stored:
-            return str(stored[STAMP]) if STAMP in stored.files else ""
+        return str(read_arrays(file, str(file), _stamped, {}).get(STAMP, ""))
     with file.open("rb") as stream:
         found = _META.search(stream.read(HEAD_BYTES).decode("utf-8", errors="replace"))
     return unescape(found[1]) if found else ""

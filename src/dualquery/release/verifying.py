@@ -10,15 +10,15 @@ import hashlib
 import json
 import math
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dualquery.base.errors import ReleaseError
-from dualquery.base.stored import Arrays, Document
+from dualquery.base.files import read_text
+from dualquery.base.gate import memory
+from dualquery.base.stored import Document
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Round, Transcript
 from dualquery.privacy.measuring import Measurement
@@ -28,9 +28,6 @@ from dualquery.workloads.marginals import Groups, Marginals
 if TYPE_CHECKING:  # whoever only asks for figures does not wait for these
     from dualquery.privacy.statement import PrivacyStatement
     from dualquery.release.parameters import RunParameters
-
-MOST_JSON = 1 << 28
-"""The most bytes of `release.json`; a schema of a million codes needs a tenth of them."""
 
 FOOTER, FOOTER_OF_COLUMN = 1 << 20, 1 << 14
 """The most bytes in which a Parquet file describes itself, and each of its columns."""
@@ -48,87 +45,17 @@ def content_digest(content: Document) -> str:
 
 def read_json(path: Path) -> Document:
     """The JSON object that a file holds."""
-    if path.stat().st_size > MOST_JSON:
-        raise ReleaseError(f"{str(path)!r} has more than {MOST_JSON:,} bytes")
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = json.loads(read_text(path, "description", ReleaseError))
     if not isinstance(content, dict):
         raise ReleaseError(f"{str(path)!r} does not hold an object")
     return content
 
 
-def read_arrays(path: Path) -> Arrays:
-    """The arrays of a file, each of the size that its own header declares.
-
-    A small file can unpack into more than the memory holds. So sizes are checked and added up
-    first: the size that the archive declares for an array must follow from the array's shape.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            total = sum(_declared(archive, info, path) for info in archive.infolist())
-        if total > _memory():
-            raise ReleaseError(f"{str(path)!r} declares {total:,} bytes, more than the memory here")
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(stored)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ReleaseError(f"cannot read {str(path)!r}: {error}") from None
-
-
-def _declared(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> int:
-    """The bytes of one array, by its shape."""
-    with archive.open(info) as member:
-        version = np.lib.format.read_magic(member)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }.get(version)
-        if read is None:
-            raise ReleaseError(f"{str(path)!r}: {info.filename} is no array this version reads")
-        shape, _, dtype = read(member)
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.hasobject or min(shape, default=0) < 0 or member.tell() + size != info.file_size:
-            raise ReleaseError(
-                f"{str(path)!r}: {info.filename} declares {shape} of {dtype}, which is not what it "
-                "unpacks to"
-            )
-    return size
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine; sixteen gigabytes if the system does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 34
-
-
-def check_shapes(arrays: Arrays, rounds: int, path: Path) -> None:
-    """Refuse a transcript whose arrays do not fit one another, or the rounds of `release.json`."""
-    counts = arrays["draw_counts"]
-    fits = (
-        counts.shape == arrays["temperatures"].shape == (rounds,)
-        and counts.dtype.kind in "iu"
-        and bool(np.all(counts >= 0))
-        and arrays["queries"].shape == arrays["negated"].shape == (int(counts.sum()),)
-        and all(
-            array.ndim and len(array) == rounds
-            for name, array in arrays.items()
-            if name.startswith("move_")
-        )
-    )
-    if not fits:
-        raise ReleaseError(f"{str(path)!r}: its arrays do not fit the {rounds} rounds")
-    known = {f"{kind}_{number}" for kind in ("measured", "played") for number in range(rounds)}
-    for name in arrays:
-        if name.startswith(("measured_", "played_")) and "_".join(name.split("_")[:2]) not in known:
-            raise ReleaseError(f"{str(path)!r}: {name} belongs to none of its {rounds} rounds")
-
-
 def check_measurements(transcript: Transcript, schema: Schema) -> None:
     """Refuse measured tables that are not marginals of the schema.
 
-    The price of a table rests on its cells being disjoint. So its groups must be a partition.
+    That their groups are partitions is known: `game.declared.check_measured` looked at them.
     """
-    attributes = len(schema)
     first = next(iter(transcript), None)
     for number, one in enumerate(transcript):
         if one.measurement is None:
@@ -141,14 +68,8 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
             continue
         measured, groups = one.measurement.marginals.attributes, one.measurement.marginals.groups
         fits = (
-            all(a.dtype.kind in "iu" for a in (measured, groups.of_code, groups.sizes))
-            and one.measurement.counts.dtype.kind in "iu"
-            and (np.array_equal(groups.code_start, schema.code_start) or _fine(one, first, schema))
-            and groups.of_code.shape == (int(groups.code_start[-1]),)
-            and groups.sizes.shape == (attributes,)
+            (np.array_equal(groups.code_start, schema.code_start) or _fine(one, first, schema))
             and measured.size > 0
-            and bool(np.all((measured >= 0) & (measured < attributes)))
-            and _partitions(groups)
             and (not len(one.draws) or (number == 0 and one.temperature == 0.0))
         )
         if not fits:
@@ -185,17 +106,6 @@ def _fine(one: Round, first: Round | None, schema: Schema) -> bool:
         and np.array_equal(begun.groups.of_code, every.of_code)
         and bool(np.isin(one.measurement.marginals.attributes, begun.attributes).all())
     )
-
-
-def _partitions(groups: Groups) -> bool:
-    """Whether the groups of every attribute are numbered from 0 to its size, none of them empty."""
-    codes = np.diff(groups.code_start)
-    if np.any(groups.sizes < 1) or np.any(groups.sizes > codes):
-        return False
-    if np.any(groups.of_code < 0) or np.any(groups.of_code >= np.repeat(groups.sizes, codes)):
-        return False
-    every = np.repeat(groups.start[:-1], codes) + groups.of_code
-    return bool(np.all(np.bincount(every, minlength=int(groups.start[-1])) > 0))
 
 
 def check_plan(parameters: RunParameters, transcript: Transcript, schema: Schema) -> None:
@@ -280,7 +190,7 @@ def check_records(path: Path, rows: int, schema: Schema) -> None:
             f"{str(path)!r} declares {described.num_rows:,} records; expected at most {rows:,}"
         )
     size = sum(group.total_byte_size for group in groups)
-    if size > _memory():
+    if size > memory():
         raise ReleaseError(f"{str(path)!r} declares {size:,} bytes, more than the memory here")
 
 

@@ -267,9 +267,9 @@ MUTANTS = (
     ),
     Mutant(
         "tables-forged-groups-believed",
-        "src/dualquery/release/verifying.py",
-        "            and _partitions(groups)\n",
-        "",
+        "src/dualquery/game/declared.py",
+        "minlength=int(sizes.sum())).all():",
+        "minlength=int(sizes.sum())).any():",
         (f"{_GAME}::test_forged_tables_are_refused_in_one_line",),
         "The price of a table rests on disjoint cells; a forged release might have others.",
     ),
