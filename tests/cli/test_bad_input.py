@@ -40,9 +40,9 @@ def test_an_unknown_column(files, release, rows) -> None:
 
 def test_a_value_outside_the_domain(files, release, rows) -> None:
     table = changed(files, rows, "sex", ["Martian"])
-    refused(release(table=table), files, "'sex'", "'Martian'", "Female, Male")
+    refused(release(table=table), files, "'sex'", "a cell is outside", "Female, Male", "--show")
     table = changed(files, rows, "age", [999])
-    refused(release(table=table), files, "'age'", "999", "0 to 120")
+    refused(release(table=table), files, "'age'", "a cell is outside", "0 to 120")
     assert release("--out-of-domain", "clamp", table=table).code == 0
 
 
@@ -53,7 +53,8 @@ def test_out_of_domain_missing(files, release, rows) -> None:
 
 def test_out_of_domain_missing_without_a_bucket(files, release, rows) -> None:
     table = changed(files, rows, "sex", ["Martian"])
-    refused(release("--out-of-domain", "missing", table=table), files, "'sex'", "missing = true")
+    # Whether anything is released must not depend on one cell: it counts as the default.
+    assert release("--out-of-domain", "missing", table=table).code == 0
 
 
 def test_an_unknown_treatment(files, release) -> None:
@@ -62,7 +63,7 @@ def test_an_unknown_treatment(files, release) -> None:
 
 def test_a_word_in_a_numeric_column(files, release, rows) -> None:
     table = changed(files, rows, "age", ["old"])
-    refused(release(table=table), files, "'age'", "'old'", "not a number")
+    refused(release(table=table), files, "'age'", "a cell is not a number")
 
 
 def test_a_pattern_needs_a_public_header(files, release, run) -> None:
@@ -188,8 +189,8 @@ def test_an_evaluation_with_an_unknown_treatment(files, release, run) -> None:
     [
         (pa.array([{"x": 1}] * 1000), ("holds struct<x: int64> in a cell",)),
         (pa.array([[1]] * 1000), ("holds list<",)),
-        (pa.array([2**62] * 1000), ("4.6", "outside", "0 to 120")),
-        (pa.array([b"x"] * 1000), ("b'x' is not a number",)),
+        (pa.array([2**62] * 1000), ("a cell is outside", "0 to 120")),
+        (pa.array([b"x"] * 1000), ("a cell is not a number",)),
         (pa.array([3600] * 1000, pa.duration("s")), ("not a number",)),
     ],
     ids=["struct", "list", "2^62", "bytes", "duration"],

@@ -200,7 +200,7 @@ def test_evaluate_says_what_a_reviewer_asks(run, files, release) -> None:
     ):
         assert words in " ".join(done.out.split())
     assert sorted(file.name for file in (files / "sd").iterdir()) == [
-        "metadata.json", "real.csv", "synthetic.csv",
+        "NOT_PRIVATE.txt", "metadata.json", "real.csv", "synthetic.csv",
     ]  # fmt: skip
     told = json.loads(run("evaluate", files / "out", files / "table.csv", "--json").out)
     assert told["coverage"] is None
@@ -436,7 +436,8 @@ def test_schema_drafts_and_warns(run, files) -> None:
     assert done.code == 0
     assert "read the private table" in done.err
     text = (files / "draft.toml").read_text()
-    assert text.startswith("# DRAFT made by reading the private table")
+    assert text.startswith("# NOT PRIVATE")
+    assert "\n# DRAFT made by reading the private table" in text
     key = "draft = true  # remove this line when you have reviewed the schema"
     assert key in text.splitlines()
     draft = dq.Schema.load(files / "draft.toml")

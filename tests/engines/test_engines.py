@@ -122,7 +122,7 @@ def test_private_values_do_not_show(tmp_path: Path) -> None:
     assert isinstance(table, ParquetTable)
     answer = count_part(cut(table, 1)[0], random_marginals(SCHEMA, 3, 9), OutOfDomain.REFUSE)
     assert "77" not in repr(answer)
-    with pytest.raises(TableError, match="77 is outside"):
+    with pytest.raises(TableError, match="'x0': a cell is outside"):
         add_parts([answer, answer]).open()
 
 
@@ -507,11 +507,11 @@ def test_whatever_fails_on_a_worker_its_log_stays_silent(
     answers = Counted(np.arange(50), 1000)
     with open_engine("dask", address) as engine:
         monkeypatch.setattr(parts, "count_rows", fail)
-        with pytest.raises(EngineError, match=r"a worker failed: .*4711"):
+        with pytest.raises(EngineError, match=f"a worker failed: {type(failure).__name__}$"):
             engine.count(open_table(folder), workload, OutOfDomain.REFUSE)
         monkeypatch.setattr(held.HeldShard, "begin", fail)
         player = engine.query_player(Actions.plain(workload), answers, 1000)
-        with pytest.raises(EngineError, match=r"a worker failed: .*4711"):
+        with pytest.raises(EngineError, match=f"a worker failed: {type(failure).__name__}$"):
             player.draw(2.0, (), 5, SeededSource(1))
         assert "4711" not in everything_logged(engine.client)
     assert "4711" not in caplog.text

@@ -19,6 +19,7 @@ from dualquery.domain.sub_bins import SubBins
 from dualquery.engines.local import LocalEngine
 from dualquery.estimator import settings
 from dualquery.game import tables as tables_module
+from dualquery.game.declared import check_measured
 from dualquery.game.tables_plan import AGAIN, ONCE_MORE, make_tables_plan
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_shape import Shape
@@ -381,8 +382,9 @@ def test_forged_second_tables_are_refused() -> None:
         replace(groups, of_code=overlapping), second.measurement.marginals.attributes
     )
     forged = replace(second, measurement=replace(second.measurement, marginals=marginals))
+    with pytest.raises(ReleaseError, match="groups of its tables"):
+        check_measured(forged.measurement.to_arrays())
     for rounds in (
-        (first, forged, *rest),
         (second, *rest),
         (replace(first, measurement=in_bins), second, *rest),
         (replace(first, measurement=fewer), second, *rest),

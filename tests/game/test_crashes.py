@@ -360,7 +360,7 @@ def test_a_writer_at_work_is_left_alone(tmp_path: Path, schema: Schema, rows: pa
     mine = tmp_path / ".out.settings"
     for folder in (dead, alive, mine):
         folder.mkdir()
-        (folder / "file").write_text("x")
+        (folder / "workload.npz").write_text("x")
     handle = os.open(alive, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
     made.save(tmp_path / "out")

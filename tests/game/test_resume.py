@@ -12,6 +12,7 @@ from dualquery.base.errors import ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.game.journal import Journal, begun
+from dualquery.game.moves import Momentum
 from dualquery.privacy.sampler import Draws
 
 JOB = DualQuery(epsilon=2.0, delta=1e-3, rounds=6, samples=20, eta=3.0, queries=300, seed=4)
@@ -150,3 +151,37 @@ def test_a_killed_run_with_known_shares_resumes(
     made = job.release(rows, tmp_path / "out", schema=schema, resume=True)
     assert made.answer("smoker") == whole.answer("smoker")
     assert release_files(tmp_path / "out") == release_files(tmp_path / "whole")
+
+
+FORGERIES = {
+    "a record of other codes": ("record", lambda move: replace(move, record=move.record + 2)),
+    "a record from the end": ("record", lambda move: replace(move, record=move.record - 9)),
+    "a model of another size": (
+        "model",
+        lambda move: replace(
+            move,
+            logits=move.logits[:-1],
+            momentum=Momentum(move.momentum.mean[:-1], move.momentum.square[:-1]),
+        ),
+    ),
+    "a model without numbers": ("model", lambda move: replace(move, logits=move.logits * np.nan)),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_journal_with_forged_moves_is_refused(
+    tmp_path, schema: Schema, rows: pa.Table, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digests are right, because it was forged before they were made."""
+    player, forge = FORGERIES[name]
+    write = Journal.write_move
+    monkeypatch.setattr(
+        Journal, "write_move", lambda self, number, move: write(self, number, forge(move))
+    )
+    job = replace(JOB, player=player)
+    with pytest.raises(Killed):
+        job.release(rows, tmp_path / "out", schema=schema, progress=killed_after(3))
+    monkeypatch.undo()
+    with pytest.raises(ReleaseError) as refused:
+        job.release(rows, tmp_path / "out", schema=schema, resume=True)
+    assert "\n" not in str(refused.value)

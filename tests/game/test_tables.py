@@ -567,7 +567,7 @@ def test_forged_fits_are_refused_in_one_line(kept: Path, tmp_path: Path) -> None
     for number, forged in enumerate((fits * np.nan, fits[:, :-1], fits[0], np.array("x"))):
         out = Path(shutil.copytree(kept, tmp_path / str(number)))
         resealed(out, **{name: forged})
-        with pytest.raises(ReleaseError, match="fits in this release"):
+        with pytest.raises(ReleaseError, match=f"fits in this release|{name}"):
             refitted(dq.load(out), errors=False)
     made = dq.load(kept)
     said = made.parameters.to_dict()

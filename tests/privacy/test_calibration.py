@@ -128,7 +128,7 @@ def test_too_small_a_budget_says_what_would_be_enough() -> None:
 
 
 def test_too_small_a_budget_for_one_draw() -> None:
-    with pytest.raises(ParameterError, match=r"one draw in each of 40 rounds.*would be enough"):
+    with pytest.raises(ParameterError, match=r"one draw in each of 40 rounds.*table is too small"):
         calibrate(Budget(1e-3, 1e-6, 100), rounds=40, eta=2.0)
 
 

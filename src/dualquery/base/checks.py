@@ -41,6 +41,15 @@ def as_float(name: str, value: SupportsFloat) -> float:
     return number
 
 
+def is_number(name: str, value: object) -> None:
+    """Refuse what is no number, such as the text '1', which would be compared and printed as one.
+
+    Its range is checked where it matters.
+    """
+    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
+        raise refusal(name, value, "a number")
+
+
 def positive(name: str, value: SupportsFloat) -> float:
     """A finite float above zero."""
     number = as_float(name, value)

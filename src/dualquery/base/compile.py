@@ -62,7 +62,8 @@ def cache_directory() -> Path | None:
     The directory lies in `NUMBA_CACHE_DIR` if that is set. Otherwise it lies beside the package's
     own compiled files or, if nothing can be written there, in the user's cache.
     """
-    name = f"kernels-{digest()}"
+    # Kernels that check their indexes (NUMBA_BOUNDSCHECK=1) are other code from the same sources.
+    name = f"kernels-{digest()}{'-checked' if _config.BOUNDSCHECK else ''}"
     set_by_user = _config.CACHE_DIR
     homes = [Path(set_by_user)] if set_by_user else [_PACKAGE / "__pycache__", _user_cache()]
     for home in homes:

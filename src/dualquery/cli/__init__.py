@@ -6,7 +6,6 @@ A command reads its options, calls the package, and prints. Nothing imports this
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -16,6 +15,8 @@ from typing import Any
 import typer
 
 from dualquery.base.errors import DualQueryError
+from dualquery.base.escapes import for_terminal
+from dualquery.base.failures import SENTENCES, reason
 from dualquery.base.interrupts import orderly
 from dualquery.cli.quick import QUICK, arguments_of
 
@@ -111,8 +112,9 @@ def _run() -> None:
     except Exception as error:
         if os.environ.get("DUALQUERY_DEBUG"):
             raise
-        if isinstance(error, OSError) and error.errno in _FULL:
-            _fail(f"no room left on the disk: {error}", 1, error)
+        if isinstance(error, OSError) and error.errno in SENTENCES:
+            where = "" if error.filename is None else f": {str(error.filename)!r}"
+            _fail(f"{reason(error)}{where}", 1, error)
         _fail(f"{type(error).__name__}: {error} (DUALQUERY_DEBUG=1 shows where)", 1, error)
 
 
@@ -126,14 +128,11 @@ def _call(command: str = "", *line: str) -> object:
     return application(command)(standalone_mode=False)
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 def _notes(error: BaseException | None) -> list[str]:
     return [getattr(note, "command", note) for note in getattr(error, "__notes__", [])]
 
 
 def _fail(message: str, code: int, error: BaseException | None = None) -> None:
     said = "; ".join([message, *_notes(error)])
-    typer.echo(f"error: {' '.join(said.split())}", err=True)
+    typer.echo(f"error: {for_terminal(' '.join(said.split()))}", err=True)
     sys.exit(code)

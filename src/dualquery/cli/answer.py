@@ -66,13 +66,13 @@ def answer(
             told["wrong"] = [
                 {"query": text, "error": error.on_the_command_line} for text, error in wrong
             ]
-        typer.echo(json.dumps(told))
+        options.echo(json.dumps(told))
     else:
         for text, _, figure in found:
-            typer.echo(f"{_written(figure)}  {text}")
+            options.echo(f"{_written(figure)}  {text}")
         _notes(release, [figure for _, _, figure in found], names)
     for text, refused in wrong:
-        typer.echo(f"error: query {text!r}: {refused.on_the_command_line}", err=True)
+        options.echo(f"error: query {text!r}: {refused.on_the_command_line}", err=True)
     return 1 if wrong else 0
 
 
@@ -104,12 +104,12 @@ def _notes(release: Asked, figures: list[Figure], blind: list[str]) -> None:
         note = "; ± is one standard error"
         if any(figure.standard_error is None for figure in figures):
             note += ", missing where no drawn query names an attribute"
-    typer.echo(f"from the {release.source}{note}", err=True)
+    options.echo(f"from the {release.source}{note}", err=True)
     if blind:
-        typer.echo(
+        options.echo(
             f"unknown: no query of the release names {listed(blind)}; answers about that are what "
             "the declared default gives",
             err=True,
         )
     if release.stamp:
-        typer.echo(release.stamp, err=True)
+        options.echo(release.stamp, err=True)

@@ -21,9 +21,12 @@ def check(
     records: options.LongRecords = None,
     weight: options.Weight = None,
     weight_bound: options.WeightBound = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Show some of the refused cells too: NOT PRIVATE.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Say everything that a release would refuse. FOR THE CURATOR'S EYES: it shows private cells.
+    """Say everything that a release would refuse. FOR THE CURATOR'S EYES: it counts private cells.
 
     The exit code is 0 if a release would take the table, and 1 if it would refuse it.
     """
@@ -33,14 +36,15 @@ def check(
     declared = Schema.load(schema)
     source = options.table_source(table, long, item_prefix, records)
     found = check_table(
-        source, declared, out_of_domain=out_of_domain, weight=weight, weight_bound=weight_bound
-    )
+        source, declared, out_of_domain=out_of_domain, weight=weight, weight_bound=weight_bound,
+        show=show,
+    )  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        options.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
-        typer.echo(found.text())
+        options.echo(found.text())
         if declared.draft:
-            typer.echo(
+            options.echo(
                 "note: the schema says draft = true; a release takes it when you have reviewed it "
                 "and removed that line"
             )

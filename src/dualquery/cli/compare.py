@@ -53,9 +53,9 @@ def compare(
         for directory, release in zip(directories, releases, strict=True)
     ]
     if table is not None:
-        typer.echo(WARNING, err=True)
+        options.echo(WARNING, err=True)
     if as_json:
-        typer.echo(json.dumps({"releases": [one.to_dict() for one in found]}))
+        options.echo(json.dumps({"releases": [one.to_dict() for one in found]}))
         return
     _print(found)
 
@@ -94,15 +94,14 @@ def _errors(release: Release, table: Path, workload: Path | None, out_of_domain:
 
 def _print(found: Sequence[Compared]) -> None:
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     shown = Table()
     shown.add_column("")
     for one in found:
-        shown.add_column(escape(one.name), justify="right", overflow="fold")
+        shown.add_column(options.shown(one.name), justify="right", overflow="fold")
     for name, cells in _rows(found):
-        shown.add_row(escape(name), *(escape(cell) for cell in cells))
+        shown.add_row(options.shown(name), *(options.shown(cell) for cell in cells))
     Console().print(shown)
 
 

@@ -50,7 +50,7 @@ def demo(
     schema.save(inputs / "schema.toml")
     if not as_json:
         people = f"{survey.num_rows:,} people, {len(schema)} columns"
-        typer.echo(f"an invented survey: {people} ({inputs})")
+        options.echo(f"an invented survey: {people} ({inputs})")
     job = DualQuery(epsilon=1.0, delta=1e-6, queries=QUERIES)
     with Reporter(quiet) as progress:
         made = job.release(survey, out, schema=schema, overwrite=overwrite, progress=progress)
@@ -58,13 +58,13 @@ def demo(
         result = evaluate(made, survey)
     if as_json:
         told = {"release": str(out), **made.summary(), "evaluation": result.to_dict()}
-        typer.echo(json.dumps(told))
+        options.echo(json.dumps(told))
         return
-    typer.echo(describe(made, out))
-    typer.echo("")
+    options.echo(describe(made, out))
+    options.echo("")
     for question in QUESTIONS:
-        typer.echo(f"{made.answer(question):.4f}  {question}")
-    typer.echo("")
+        options.echo(f"{made.answer(question):.4f}  {question}")
+    options.echo("")
     Console().print(error_table(result))
-    typer.echo(f'next: dualquery answer {out} "{QUESTIONS[0]}"')
-    typer.echo(f"      dualquery sample {out} --rows 1000 --out rows.csv")
+    options.echo(f'next: dualquery answer {out} "{QUESTIONS[0]}"')
+    options.echo(f"      dualquery sample {out} --rows 1000 --out rows.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,7 +60,7 @@ def evaluate(
         _check_folder(sdmetrics, directory)
     source = options.table_source(table, long, item_prefix, records)
     result = compare(release, source, asked, out_of_domain, target=target)
-    typer.echo(WARNING, err=True)
+    options.echo(WARNING, err=True)
     if sdmetrics is not None:
         _write_sdmetrics(release, source, sdmetrics, out_of_domain)
     if report is not None:
@@ -71,16 +72,16 @@ def evaluate(
             write_private(report, render_evaluation(result, release.privacy))
         except OSError as error:
             raise ParameterError(f"--report {str(report)!r}: {error.strerror}") from None
-        typer.echo(f"{NOT_FOR_PUBLICATION}: {report}", err=True)
+        options.echo(f"{NOT_FOR_PUBLICATION}: {report}", err=True)
     if as_json:
-        typer.echo(json.dumps(result.to_dict()))
+        options.echo(json.dumps({"not_private": WARNING, **result.to_dict()}))
         return
     from rich.console import Console
 
     console = Console()
     console.print(error_table(result))
     for line in details(result):
-        console.print(line, highlight=False)
+        console.print(options.shown(line), highlight=False)
 
 
 def details(result: Evaluation) -> list[str]:
@@ -131,11 +132,16 @@ def _mean(values: Iterable[float]) -> float:
 def _check_folder(folder: Path, directory: Path) -> None:
     """Refuse a folder that cannot be used, or that is inside the release."""
     from dualquery.base.errors import ParameterError
+    from dualquery.base.files import is_ours
 
     if folder.resolve().is_relative_to(directory.resolve()):
         raise ParameterError(
             f"--sdmetrics {str(folder)!r} is inside the release, which may be published; expected "
             "a folder elsewhere"
+        )
+    if os.path.lexists(folder) and not is_ours(folder):
+        raise ParameterError(
+            f"--sdmetrics {str(folder)!r} is a link, or of another user; expected a folder of yours"
         )
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"--sdmetrics {str(folder)!r} is a file; expected a folder")
@@ -154,7 +160,7 @@ def _write_sdmetrics(release: Release, source: object, folder: Path, out_of_doma
         written = write_input(release, opened, schema, folder, OutOfDomain.parse(out_of_domain))
     except OSError as error:
         raise ParameterError(f"--sdmetrics {str(folder)!r}: {error.strerror}") from None
-    typer.echo(
+    options.echo(
         f"NOT FOR PUBLICATION: {', '.join(file.name for file in written)} in {folder}; "
         "sdmetrics.reports.single_table.QualityReport().generate(real, synthetic, metadata) "
         "takes them",
@@ -165,6 +171,7 @@ def _write_sdmetrics(release: Release, source: object, folder: Path, out_of_doma
 def _check_report(report: Path, directory: Path) -> None:
     """Refuse a path that cannot be written, or that is inside the release."""
     from dualquery.base.errors import ParameterError
+    from dualquery.base.files import check_target
 
     if report.resolve().is_relative_to(directory.resolve()):
         raise ParameterError(
@@ -173,6 +180,7 @@ def _check_report(report: Path, directory: Path) -> None:
         )
     if report.is_dir() or not report.parent.is_dir():
         raise ParameterError(f"--report {str(report)!r}; expected a file in a folder that exists")
+    check_target(report)
 
 
 def error_table(result: Evaluation) -> Table:

@@ -72,7 +72,7 @@ def experiment(
         if chosen != Options(quick=quick):
             raise ParameterError("report reads what is stored: it takes --out and --quick only")
         for path in pages_of(out, quick=quick):
-            typer.echo(path)
+            options.echo(str(path))
         return
     from dualquery.cli.progress import Reporter
 
@@ -91,11 +91,11 @@ def experiment(
     if as_json:
         from dualquery.paper.experiments.summary import as_json as encoded
 
-        typer.echo(encoded(finished, found.claims(finished)))
+        options.echo(encoded(finished, found.claims(finished)))
     else:
-        typer.echo(made[-1].read_text(encoding="utf-8"))
+        options.echo(made[-1].read_text(encoding="utf-8"))
     for path in made:
-        typer.echo(path, err=True)
+        options.echo(str(path), err=True)
 
 
 def pages_of(out: Path, *, quick: bool) -> list[Path]:
@@ -130,11 +130,11 @@ def compare_methods(name: str, chosen: Options, out: Path, *, as_json: bool, qui
     machines.known_machines(out)
     with Reporter(quiet) as progress:
         finished = perform(
-            name, chosen, out, progress, notice=lambda line: typer.echo(line, err=True)
+            name, chosen, out, progress, notice=lambda line: options.echo(line, err=True)
         )
     machines.record_machine(out, file_stem(name, chosen.quick))
     written = page.write_page(out, quick=chosen.quick)
     if as_json:
-        typer.echo(json.dumps({"rows": [dict(run.cells) for run in finished]}))
+        options.echo(json.dumps({"rows": [dict(run.cells) for run in finished]}))
     elif written is not None:
-        typer.echo(written.read_text(encoding="utf-8"))
+        options.echo(written.read_text(encoding="utf-8"))

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-import typer
-
-from dualquery.cli.options import Format
+from dualquery.base.escapes import for_spreadsheet, printable
+from dualquery.cli.options import Format, echo
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,9 @@ class Sheet:
     figures: int
 
 
-def print_sheet(sheet: Sheet, form: Format, told: Mapping[str, Any], out: TextIO) -> None:
+def print_sheet(
+    sheet: Sheet, form: Format, told: Mapping[str, Any], out: TextIO, *, raw: bool = False
+) -> None:
     """Print a table of figures.
 
     Args:
@@ -31,17 +32,21 @@ def print_sheet(sheet: Sheet, form: Format, told: Mapping[str, Any], out: TextIO
         form: text, csv or json.
         told: what JSON says besides the rows; text says what matters of it on stderr.
         out: where to.
+        raw: whether CSV cells stay as they are if a spreadsheet would take them for formulas.
     """
     if form is Format.JSON:
         rows = [dict(zip(sheet.names, row, strict=True)) for row in sheet.rows]
-        typer.echo(json.dumps({**told, "rows": rows}))
+        echo(json.dumps({**told, "rows": rows}))
         return
     if form is Format.CSV:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(sheet.names)
-        writer.writerows(["" if cell is None else cell for cell in row] for row in sheet.rows)
+        writer.writerow([_cell(name, raw) for name in sheet.names])
+        writer.writerows([_cell(cell, raw) for cell in row] for row in sheet.rows)
     else:
-        lines = [list(sheet.names), *(_texts(row, sheet.figures) for row in sheet.rows)]
+        lines = [
+            [printable(name) for name in sheet.names],
+            *(_texts(row, sheet.figures) for row in sheet.rows),
+        ]
         widths = [max(len(line[i]) for line in lines) for i in range(len(sheet.names))]
         words = len(sheet.names) - sheet.figures
         for line in lines:
@@ -49,19 +54,25 @@ def print_sheet(sheet: Sheet, form: Format, told: Mapping[str, Any], out: TextIO
                 cell.ljust(width) if place < words else cell.rjust(width)
                 for place, (cell, width) in enumerate(zip(line, widths, strict=True))
             ]
-            typer.echo("  ".join(cells).rstrip())
+            echo("  ".join(cells).rstrip())
     known = any(row[-1] is not None for row in sheet.rows)
     note = "95 of 100 true figures lie between low and high" if known else "errors are unknown"
-    typer.echo(f"from the {told['source']}; {note}", err=True)
+    echo(f"from the {told['source']}; {note}", err=True)
     if told["stamp"]:
-        typer.echo(str(told["stamp"]), err=True)
+        echo(str(told["stamp"]), err=True)
+
+
+def _cell(cell: Any, raw: bool) -> Any:
+    if isinstance(cell, str) and not raw:
+        return for_spreadsheet(cell)
+    return "" if cell is None else cell
 
 
 def _texts(row: Sequence[Any], figures: int) -> list[str]:
     words, (value, low, high) = row[: len(row) - figures], row[len(row) - figures :]
     places = decimals(value, low, high)
     shown = ["unknown" if cell is None else f"{cell:,.{places}f}" for cell in (value, low, high)]
-    return ["missing" if word is None else str(word) for word in words] + shown
+    return ["missing" if word is None else printable(str(word)) for word in words] + shown
 
 
 def decimals(value: float | None, low: float | None, high: float | None) -> int:

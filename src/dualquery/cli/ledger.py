@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dualquery.base.escapes import for_terminal
 from dualquery.cli import options
 
 
@@ -67,16 +68,15 @@ def ledger(
         book = Ledger(file)
     account = book.account()
     if as_json:
-        typer.echo(json.dumps(account.to_dict(), allow_nan=False))
+        options.echo(json.dumps(account.to_dict(), allow_nan=False))
         return
 
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
     console.print(
-        f"{account.label}: spent ε = {four_digits(account.spent)} of "
+        f"{for_terminal(account.label)}: spent ε = {four_digits(account.spent)} of "
         f"{rounded_up(account.epsilon)} at δ = {rounded_up(account.delta)}, "
         f"{account.neighbours} neighbours, {account.protects}",
         markup=False,
@@ -90,7 +90,7 @@ def ledger(
     table.add_column("ε alone", justify="right")
     for entry in account.entries:
         table.add_row(
-            escape(entry.note or "without a note"),
+            options.shown(entry.note or "without a note"),
             entry.state,
             (entry.spent_at or entry.reserved_at)[:16].replace("T", " "),
             entry.release[:8],

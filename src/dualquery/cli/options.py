@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dualquery.base.escapes import for_terminal
+
 PRIVACY = "Privacy"
 ASKED = "What is asked"
 READING = "Reading the table"
@@ -127,6 +129,12 @@ Accountant = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", rich_help_panel=RUNNING, help="Figures as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", rich_help_panel=RUNNING, help="No progress.")]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw", help="CSV cells as they are, also those that a spreadsheet would run as formulas."
+    ),
+]
 ReleaseDir = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
 Where = Annotated[
     str | None, typer.Option(help='Only the records that satisfy a query, e.g. "age>=50".')
@@ -354,6 +362,18 @@ def names(listed: str | None) -> list[str] | None:
     return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
+def echo(text: str, err: bool = False) -> None:
+    """Print a line. Names and values in it may come from strangers: a terminal obeys none."""
+    typer.echo(for_terminal(text), err=err)
+
+
+def shown(text: str) -> str:
+    """A text for rich's tables, in which neither the terminal nor rich's markup is obeyed."""
+    from rich.markup import escape
+
+    return escape(for_terminal(text))
+
+
 def warn(line: str) -> None:
     """Print what the curator should know before the first draw, even with --quiet."""
-    typer.echo(f"warning: {line}", err=True)
+    echo(f"warning: {line}", err=True)

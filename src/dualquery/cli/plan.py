@@ -100,7 +100,7 @@ def plan(
         **({} if promise is None else {"theorem": promise.to_dict()}),
     }
     if as_json:
-        typer.echo(json.dumps(figures))
+        options.echo(json.dumps(figures))
     else:
         _print(made, costs)
         if promise is not None:
@@ -111,27 +111,27 @@ def _print(made: Plan, costs: Estimate) -> None:
     from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import four_digits
 
-    typer.echo(f"player   {made.player}")
-    typer.echo(f"rounds   {made.rounds}")
-    typer.echo(f"samples  {made.samples}")
-    typer.echo(f"eta      {made.eta:g}")
+    options.echo(f"player   {made.player}")
+    options.echo(f"rounds   {made.rounds}")
+    options.echo(f"samples  {made.samples}")
+    options.echo(f"eta      {made.eta:g}")
     for step in () if made.tables is None else made.tables.steps:
         what = f"{step.tables} {step.kind}" if step.tables else str(step.kind)
         if step.draws:
             what = f"{step.draws} {step.kind}"
-        typer.echo(f"step     {what}, {step.share:.1%} of the budget")
+        options.echo(f"step     {what}, {step.share:.1%} of the budget")
     if made.free is not None:
-        typer.echo(
+        options.echo(
             f"free     {made.free.tables} one-way tables, {made.free.share:.1%} of the budget"
         )
-    typer.echo(f"time     about {costs.seconds:.0f} s on two cores")
-    typer.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
+    options.echo(f"time     about {costs.seconds:.0f} s on two cores")
+    options.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
     by_name = ", ".join(
         f"{name} {four_digits(value) if math.isfinite(value) else 'does not cover it'}"
         for name, value in made.epsilon.items()
     )
     budget = made.budget
-    typer.echo(f"epsilon  {by_name} (δ = {rounded_up(budget.delta)}, {budget.neighbours})")
+    options.echo(f"epsilon  {by_name} (δ = {rounded_up(budget.delta)}, {budget.neighbours})")
 
 
 def _print_promise(promise: Promise) -> None:
@@ -140,14 +140,14 @@ def _print_promise(promise: Promise) -> None:
     budget = promise.plan.budget
     wanted = f"ε = {rounded_up(budget.epsilon)}"
     kept = "" if promise.fits else f"; here it costs more than {wanted}"
-    typer.echo(f"alpha    {promise.alpha:g}, except with probability {promise.beta:g}{kept}")
+    options.echo(f"alpha    {promise.alpha:g}, except with probability {promise.beta:g}{kept}")
     by_name = ", ".join(
         f"{name} {'never' if rows is None else f'{rows:,}'}"
         for name, rows in promise.smallest_rows.items()
     )
-    typer.echo(f"rows     {wanted} is kept from so many on: {by_name}")
+    options.echo(f"rows     {wanted} is kept from so many on: {by_name}")
     smallest = "none below 1" if promise.smallest is None else f"{promise.smallest:g}"
-    typer.echo(f"promise  the smallest alpha for {wanted} on {budget.size:,} rows: {smallest}")
+    options.echo(f"promise  the smallest alpha for {wanted} on {budget.size:,} rows: {smallest}")
 
 
 def _each(releases: int, epsilon: float, delta: float, alone: bool, as_json: bool) -> float:
@@ -159,9 +159,9 @@ def _each(releases: int, epsilon: float, delta: float, alone: bool, as_json: boo
     shown = math.floor(each * 10_000) / 10_000
     if as_json:
         if alone:
-            typer.echo(json.dumps({"releases": releases, "each": each}))
+            options.echo(json.dumps({"releases": releases, "each": each}))
         return each
-    typer.echo(
+    options.echo(
         f"each     --epsilon {shown:g} --delta {rounded_up(delta)}: {releases} releases then fit "
         f"into a ledger of ε = {rounded_up(epsilon)} at the same δ"
     )

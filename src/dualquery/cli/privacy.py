@@ -35,7 +35,7 @@ def privacy(
     statement = PrivacyStatement.of(events, delta=delta, rows=rows, neighbours=unit)
     if as_json:
         figures = {name: finite(value) for name, value in statement.by_accountant.items()}
-        typer.echo(json.dumps(figures, allow_nan=False))
+        options.echo(json.dumps(figures, allow_nan=False))
         return
 
     from rich.console import Console

@@ -16,6 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from dualquery.base.escapes import printable
+
 LINES = 10
 """How many lines a stage prints if there is no terminal."""
 
@@ -60,5 +62,5 @@ class Reporter:
         elif stage != self.stage or (total and done * LINES // total > (done - 1) * LINES // total):
             share = f" {done}/{total}" if total else ""
             seconds = time.monotonic() - self.begun
-            print(f"[{seconds:6.1f} s] {stage}{share}", file=sys.stderr)  # noqa: T201 - CLI output
+            print(f"[{seconds:6.1f} s] {printable(stage)}{share}", file=sys.stderr)  # noqa: T201 - CLI output
         self.stage = stage

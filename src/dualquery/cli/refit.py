@@ -39,7 +39,9 @@ def refit(
         made = refitted(release, progress, components=components, steps=steps, errors=errors)
     path = made.save(directory if out is None else out, overwrite=out is None)
     if as_json:
-        typer.echo(json.dumps({"release": str(path), **made.summary()}))
+        options.echo(json.dumps({"release": str(path), **made.summary()}))
         return
-    typer.echo(f"release: {path}")
-    typer.echo(f"answers and rows come from the {made.source}; the privacy statement is unchanged")
+    options.echo(f"release: {path}")
+    options.echo(
+        f"answers and rows come from the {made.source}; the privacy statement is unchanged"
+    )

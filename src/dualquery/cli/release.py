@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dualquery.cli import options
 
 if TYPE_CHECKING:
@@ -111,9 +109,9 @@ def release(
             notice=options.warn,
         )
     if as_json:
-        typer.echo(json.dumps({"release": str(out), **made.summary()}))
+        options.echo(json.dumps({"release": str(out), **made.summary()}))
     else:
-        typer.echo(describe(made, out))
+        options.echo(describe(made, out))
 
 
 def _course(made: Release) -> str:

@@ -64,11 +64,13 @@ def schema(
 ) -> None:
     """Draft a schema from a table. Without --epsilon it must be reviewed: it SHOWS WHAT IT READ."""
     from dualquery.base.errors import ParameterError, SchemaError
+    from dualquery.base.files import check_target
 
-    if out.exists() and not overwrite:
+    if os.path.lexists(out) and not overwrite:
         raise SchemaError(f"{str(out)!r} exists; choose another name or pass --overwrite")
     if not os.access(out.parent, os.W_OK):  # before anything is paid for
         raise SchemaError(f"no folder to write to: {str(out.parent)!r}")
+    check_target(out)
     chosen = (options.names(columns), options.names(exclude) or [])
     if epsilon is None:
         given = {"declare": declare, "delta": delta, "ledger": ledger, "note": note, "unit": unit,
@@ -98,13 +100,14 @@ def schema(
     )  # fmt: skip
     made.save(out)
     if as_json:
-        typer.echo(json.dumps({"file": str(out), **made.to_dict()}))
+        options.echo(json.dumps({"file": str(out), **made.to_dict()}))
     else:
-        typer.echo(f"schema of {len(made.schema)} attributes in {out}")
-        typer.echo("\n".join(line for line in made.header() if line))
+        options.echo(f"schema of {len(made.schema)} attributes in {out}")
+        options.echo("\n".join(line for line in made.header() if line))
 
 
 def _draft(source: object, out: Path, bins: int | None, chosen: Chosen, as_json: bool) -> None:
+    from dualquery.domain.documents import NOT_PRIVATE
     from dualquery.rows.drafting import draft
 
     columns, exclude = chosen
@@ -112,12 +115,12 @@ def _draft(source: object, out: Path, bins: int | None, chosen: Chosen, as_json:
     made.save(out)
     if as_json:
         told = {"file": str(out), "attributes": len(made.schema), "left_out": dict(made.left_out)}
-        typer.echo(json.dumps(told))
+        options.echo(json.dumps({"not_private": NOT_PRIVATE, **told}))
     else:
-        typer.echo(f"draft of {len(made.schema)} attributes in {out}")
+        options.echo(f"draft of {len(made.schema)} attributes in {out}")
         for name, reason in made.left_out.items():
-            typer.echo(f"left out: {name} {reason}", err=True)
-    typer.echo(
+            options.echo(f"left out: {name} {reason}", err=True)
+    options.echo(
         "this command read the private table: values and edges in the draft were seen in it. "
         "Replace them by what is publicly known before you release anything.",
         err=True,
@@ -126,7 +129,7 @@ def _draft(source: object, out: Path, bins: int | None, chosen: Chosen, as_json:
 
 def _skeleton(source: object, out: Path, bins: int | None, chosen: Chosen, as_json: bool) -> None:
     from dualquery.base.errors import ParameterError
-    from dualquery.domain.documents import write_document
+    from dualquery.domain.documents import NOT_PRIVATE, write_document
     from dualquery.rows.drafting import skeleton
 
     if bins is not None:
@@ -136,10 +139,11 @@ def _skeleton(source: object, out: Path, bins: int | None, chosen: Chosen, as_js
     listed = len(made) if isinstance(made := content["attributes"], dict) else 0
     write_document(content, out, header)
     if as_json:
-        typer.echo(json.dumps({"file": str(out), "columns": listed}))
+        told = {"not_private": NOT_PRIVATE, "file": str(out), "columns": listed}
+        options.echo(json.dumps(told))
     else:
-        typer.echo(f"skeleton of {listed} columns in {out}: fill in its bounds")
-    typer.echo(
+        options.echo(f"skeleton of {listed} columns in {out}: fill in its bounds")
+    options.echo(
         "this command read the private table: column names and types were seen in it. Check them "
         "before you use the file with --declare.",
         err=True,

@@ -21,6 +21,7 @@ def summary(
     ] = None,
     unknown: options.Unknown = "refuse",
     form: options.TableFormat = options.Format.TEXT,
+    raw: options.Raw = False,
     as_json: options.Json = False,
 ) -> None:
     """Means and quartiles of columns of numbers, with 95 % intervals."""
@@ -31,4 +32,4 @@ def summary(
     rows = release.description(*columns, where=where, by=by, unknown=unknown)
     sheet = Sheet(list(rows[0]), [list(row.values()) for row in rows], figures=3)
     told = {"source": release.source, "stamp": release.stamp, "where": where}
-    print_sheet(sheet, options.Format.JSON if as_json else form, told, sys.stdout)
+    print_sheet(sheet, options.Format.JSON if as_json else form, told, sys.stdout, raw=raw)

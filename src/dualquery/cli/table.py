@@ -16,6 +16,7 @@ def table(
     where: options.Where = None,
     unknown: options.Unknown = "refuse",
     form: options.TableFormat = options.Format.TEXT,
+    raw: options.Raw = False,
     as_json: options.Json = False,
 ) -> None:
     """A cross table of columns: the share of every cell, with a 95 % interval."""
@@ -27,4 +28,4 @@ def table(
     found = labelled(release.cross_table(*columns, where=where, unknown=unknown), release.schema)
     sheet = Sheet(found.column_names, [list(row.values()) for row in found.to_pylist()], figures=3)
     told = {"source": release.source, "stamp": release.stamp, "where": where}
-    print_sheet(sheet, options.Format.JSON if as_json else form, told, sys.stdout)
+    print_sheet(sheet, options.Format.JSON if as_json else form, told, sys.stdout, raw=raw)

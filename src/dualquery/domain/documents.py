@@ -10,13 +10,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dualquery.base.errors import SchemaError
-from dualquery.base.files import read_text
+from dualquery.base.escapes import printable
+from dualquery.base.files import read_text, write_whole
 from dualquery.base.stored import Document, Json
 from dualquery.domain.declared import Value
 from dualquery.domain.types import Type
 
+_CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d(T[\d:]+)?|(?!24)[\d:]{8})\Z", re.ASCII)
+NOT_PRIVATE = "NOT PRIVATE: this draft was read off the private table; do not publish it"
+"""The first line of a draft."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+MOST_DECLARED = 2_000_000
+"""The most columns, or values of a column, that one number may declare. A million 0/1 columns take
+a gigabyte; a number of ten digits would take all memory before anything is said."""
 
 
 def read_document(path: Path) -> Document:
@@ -26,8 +34,10 @@ def read_document(path: Path) -> Document:
         if path.suffix.lower() == ".json":
             return domain_document(json.loads(text))
         return tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:  # also a number of more digits than Python reads
         raise SchemaError(f"schema file {str(path)!r}: {error}") from None
+    except RecursionError:
+        raise SchemaError(f"schema file {str(path)!r}: brackets are nested too deeply") from None
 
 
 def domain_document(domain: object) -> Document:
@@ -39,15 +49,32 @@ def domain_document(domain: object) -> Document:
         raise SchemaError('an mbi domain is a JSON object such as {"sex": 2, "age": 85}')
     attributes: Json = {}
     for name, size in domain.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise SchemaError(f"attribute {name!r}: size {size!r}; expected a whole number ≥ 1")
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_DECLARED:
+            raise SchemaError(
+                f"attribute {name!r}: size {size!r}; expected a whole number from 1 to "
+                f"{MOST_DECLARED:,}"
+            )
         attributes[name] = {"binary": True} if size == 2 else {"values": list(range(size))}
     return {"attributes": attributes}
 
 
-def write_document(content: Document, path: Path, header: Iterable[str] = ()) -> None:
-    """Write the content of a schema file as TOML, with `header` as comment lines at the top."""
-    lines = [f"# {line}".rstrip() for line in header]
+def write_document(
+    content: Document, path: Path, header: Iterable[str] = (), *, private: bool = False
+) -> None:
+    """Write the content of a schema file as TOML, with `header` as comment lines at the top.
+
+    A draft shows what was seen in a private table, so only its owner can read it, and its first
+    line says so.
+
+    Args:
+        content: of the file.
+        path: where to.
+        header: comment lines; line ends within them cannot end the comment.
+        private: whether the content was read off a private table; a draft always is.
+    """
+    private = private or bool(content.get("draft"))
+    lines = [f"# {NOT_PRIVATE}"] if private else []
+    lines += [f"# {printable(line)}".rstrip() for line in header]
     if content.get("draft"):
         lines.append("draft = true  # remove this line when you have reviewed the schema")
     if content.get("about"):
@@ -65,7 +92,7 @@ def write_document(content: Document, path: Path, header: Iterable[str] = ()) ->
     for rule in content.get("constraints", ()):
         lines.extend(["", "[[constraints]]"])
         lines.extend(f"{key} = {_literal(text)}" for key, text in rule.items())
-    path.write_text("\n".join(lines).lstrip("\n") + "\n", encoding="utf-8")
+    write_whole(path, "\n".join(lines).lstrip("\n") + "\n", private=private)
 
 
 def _key(name: str) -> str:
@@ -83,5 +110,7 @@ def _literal(value: Value | list[Value] | dict[str, list[Value]], bare: bool = F
         return value
     if isinstance(value, float) and not math.isfinite(value):
         raise SchemaError(f"{value!r} cannot stand in a schema file")
-    # JSON and TOML write strings, numbers and booleans alike, except DEL, which TOML escapes.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON and TOML write strings, numbers and booleans alike, except DEL, which TOML escapes. A
+    # terminal that shows the file would obey what lies between DEL and the letters, too.
+    text = json.dumps(value, ensure_ascii=False)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

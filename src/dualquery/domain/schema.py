@@ -25,7 +25,7 @@ from dualquery.domain.about import NOTHING, About
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.dependences import Pairs, fixing_clauses, in_sequence, read_dependences
-from dualquery.domain.documents import read_document, write_document
+from dualquery.domain.documents import MOST_DECLARED, read_document, write_document
 from dualquery.domain.ordered import Attributes
 from dualquery.domain.orders import Order, extended, joined, read_order
 from dualquery.domain.orders import Pairs as Ordered
@@ -373,10 +373,15 @@ def _binary_columns(entry: object) -> tuple[list[str], tuple[str, ...]]:
     names = list(entry.get("names", []))
     if "prefix" in entry or "count" in entry:
         prefix, count = entry.get("prefix"), entry.get("count")
-        if not isinstance(prefix, str) or not isinstance(count, int) or count < 1:
+        if (
+            not isinstance(prefix, str)
+            or not isinstance(count, int)
+            or isinstance(count, bool)
+            or not 1 <= count <= MOST_DECLARED
+        ):
             raise SchemaError(
                 f"binary_columns: prefix = {prefix!r}, count = {count!r}; "
-                "expected text and a whole number ≥ 1"
+                f"expected text and a whole number from 1 to {MOST_DECLARED:,}"
             )
         names.extend(f"{prefix}{position}" for position in range(count))
     pattern = entry.get("pattern", [])

@@ -28,7 +28,7 @@ _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)\Z", re.ASCII)
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?\Z", re.ASCII)
 _STAMP = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)(?:[T ](?P<time>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)"
-    r"(?:Z|[+-]\d\d:?\d\d)?)?\Z",
+    r"(?:Z|[+-]\d\d:?\d\d(?::\d\d)?)?)?\Z",
     re.ASCII,
 )
 _YES = frozenset({"1", "true", "yes", "y"})
@@ -138,12 +138,27 @@ def key_of(kind: Type, cell: object) -> Key | None:
 
 
 def text_of(cell: object) -> str:
-    """A cell as text: a decimal number without decimals as a whole one."""
+    """A cell as text: a decimal number without decimals as a whole one.
+
+    Frames of one library hold the same cell in several ways, so each way is written alike.
+    """
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    if isinstance(cell, Decimal) and cell.is_finite() and cell == cell.to_integral_value():
-        return str(int(cell))
+    if isinstance(cell, Decimal) and cell.is_finite():
+        whole = cell == cell.to_integral_value()
+        return str(int(cell)) if whole else f"{cell.normalize():f}"
+    if isinstance(cell, datetime.timedelta):
+        return text_of(cell.total_seconds())
     return str(cell)
+
+
+MOST_EXACT = 2**53
+"""From here on, a decimal number stands for several whole ones."""
+
+
+def has_lost_digits(cell: object) -> bool:
+    """Whether a decimal number is so large that it no longer says which whole number it was."""
+    return isinstance(cell, float) and MOST_EXACT <= abs(cell) < math.inf
 
 
 def loose_text(cell: object) -> str:

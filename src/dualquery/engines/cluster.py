@@ -6,10 +6,9 @@ shard again. The workers hold what a round needs: matches, exponents, and counts
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from types import TracebackType
@@ -119,14 +118,9 @@ class DaskEngine:
         try:
             if self._scheduler is None:
                 # Without credentials any process on this machine could join and read exact counts.
-                self._cluster = distributed.LocalCluster(
-                    security=distributed.Security.temporary(),
-                    n_workers=thread_count(),
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                    env={"DUALQUERY_THREADS": "1"},
-                )
+                closed: Any = import_module("dualquery.engines.closed")
+                spills = self._held.enter_context(closing(closed.Spills()))
+                self._cluster = closed.closed_cluster(thread_count(), spills.path)
             where = self._cluster or self._scheduler
             self._client = distributed.Client(where, timeout=CONNECT, set_as_default=False)
             address_of(self._client)  # while it knows
@@ -155,9 +149,11 @@ class DaskEngine:
                     self._client.run(forget, self._run, on_error="ignore")
             with suppress(Exception):
                 self._client.close()
-        if self._cluster is not None:
-            self._cluster.close()
-        self._held.close()
+        try:
+            if self._cluster is not None:
+                self._cluster.close()
+        finally:
+            self._held.close()
 
     @property
     def client(self) -> Client:

@@ -16,7 +16,6 @@ from dualquery.base.errors import (
     EngineError,
     NoRowsError,
     TableError,
-    first_line,
 )
 from dualquery.domain.schema import Schema
 from dualquery.rows.arrow import ArrowTable, ParquetTable, parquet_batches
@@ -147,8 +146,8 @@ def enveloped(error: Exception) -> Private[Any]:
         return Private(error=error)
     if isinstance(error, OSError):
         return Private(error=TableError(f"a worker cannot read the table: {error.strerror}"))
-    told = f"{type(error).__name__}: {first_line(error)}"
-    return Private(error=EngineError(f"a worker failed: {told}"))
+    # Its text may quote a cell.
+    return Private(error=EngineError(f"a worker failed: {type(error).__name__}"))
 
 
 def count_part(

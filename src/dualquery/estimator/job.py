@@ -189,7 +189,7 @@ class DualQuery(Estimator):
         run = Run(folder, resume=resume, ledger=ledger, note=note)
         with telling(folder), ExitStack() as held, watched(progress) as told:
             made = self._made(table, declared, listed(workload), run, told, notice, held)
-            run.settle()
+            run.settle(notice)
         style = FrameStyle.of(table, like_input=like_input)
         return self._keep(replace(made, style=style, about=said))
 
@@ -247,7 +247,7 @@ class DualQuery(Estimator):
             made = replace(made, about=said)
             told("writing the release", 0, 0)
             write_release(made, path, overwrite=overwrite, ready=run.journal.publish)
-            run.settle()
+            run.settle(notice)
         return self._keep(replace(made, style=FrameStyle.of(table)))
 
     def plan(self, rows: int, schema: Schema, workload: str | Path | Asked = None) -> Plan:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
 
+from dualquery.base.failures import reason
 from dualquery.base.stored import Json
 from dualquery.estimator.settings import Mechanism
-from dualquery.game.journal import Journal, NoJournal, may_begin, refuse_unfinished
+from dualquery.game.journal import Journal, NoJournal, guard, may_begin, refuse_unfinished
 from dualquery.game.plan import Plan
 from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
 from dualquery.release.parameters import RunParameters
@@ -43,8 +45,10 @@ class Run:
             ledger: the file that the run is charged to.
             note: what the ledger says of the run; left out, the path of what it makes.
         """
-        if directory is not None and not resume:
-            refuse_unfinished(directory)
+        if directory is not None:
+            guard(directory)
+            if not resume:
+                refuse_unfinished(directory)
         self.directory = directory
         self.note = str(directory or "").removesuffix(".partial") if note is None else note
         self.resume = resume
@@ -74,11 +78,20 @@ class Run:
         if self.ledger is not None:
             self._reserve(plan, mechanism.seed is None)
 
-    def settle(self) -> None:
-        """Mark the cost as spent and delete the journal: the release is in its place."""
+    def settle(self, notice: Callable[[str], None]) -> None:
+        """Mark the cost as spent and delete the journal: the release is in its place.
+
+        A journal that cannot be deleted is no reason to fail: what it led to is made and paid for.
+        """
         if self.ledger is not None:
             self.ledger.spend(self.journal.identity)
-        self.journal.remove()
+        try:
+            self.journal.remove()
+        except OSError as error:
+            notice(
+                f"the release is made and paid for, but its journal {str(self.directory)!r} could "
+                f"not be deleted: {reason(error)}; remove it, because it is private"
+            )
 
     def promised(self, mechanism: Mechanism) -> Json:
         """What a resumed run must share with its beginning, as far as no table is needed."""
@@ -118,7 +131,7 @@ class Run:
         if plan.budget.unit.size_is_public:
             counts = np.ascontiguousarray(counted.counts, dtype="<i8").tobytes()
         if self.resume and not may_begin(self.directory):
-            return Journal.resume(self.directory, run, counts)
+            return Journal.resume(self.directory, run, counts, actions)
         return Journal.create(self.directory, run, counts)
 
     def _noted(self, plan: Plan) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.checks import choice, probability
+from dualquery.base.checks import choice, is_number, positive, probability, whole
 from dualquery.base.errors import ParameterError, QueryError
 from dualquery.domain.free import Free
 from dualquery.domain.schema import Schema
@@ -138,6 +138,8 @@ class Mechanism:
 
     def budget(self, rows: int) -> Budget:
         """What may be spent on a table of so many rows, or parts of persons or of weights."""
+        is_number("epsilon", self.epsilon)
+        is_number("delta", self.delta)
         return Budget(
             self.epsilon,
             self.delta,
@@ -238,6 +240,7 @@ class Tuning:
         self.interest.check()
         self.best_response()
         check_engine(self.engine, self.scheduler)
+        self._check_game()
         if self.player is not None:
             choice("player", self.player, Player)
         if self.by_theorem:
@@ -250,6 +253,13 @@ class Tuning:
             raise ParameterError("known totals are obeyed by a model; player = record needs refit")
         self._check_free()
         OutOfDomain.parse(self.out_of_domain)
+
+    def _check_game(self) -> None:
+        for name, given in (("rounds", self.rounds), ("samples", self.samples)):
+            if given is not None:
+                whole(name, given)
+        if self.eta is not None:
+            positive("eta", self.eta)
 
     def _check_free(self) -> None:
         if choice("free", self.free, Free) is not Free.MEASURED:
@@ -403,6 +413,7 @@ class Tuning:
             shape: which attributes they name together; None where no table may be measured.
             named: how many attributes they name.
         """
+        self._check_game()
         if self.by_theorem:
             self._check_theorem()
             return self.theorem(schema, queries, named).checked(budget, self.alpha)

@@ -161,7 +161,9 @@ def prepare(
         weights,
         player,
         Schedule.for_schema(bound),
-        None if tuning.start is None else open_start(tuning.start, bound),
+        None
+        if tuning.start is None
+        else open_start(tuning.start, bound, seeded=mechanism.seed is not None),
         () if tuning.known is None else read_totals(tuning.known, bound),
     )
 

@@ -53,21 +53,28 @@ class Start:
         return found
 
 
-def open_start(source: object, schema: Schema) -> Start:
+def open_start(source: object, schema: Schema, *, seeded: bool = False) -> Start:
     """A start from an earlier release (its directory or the value) or a public table.
 
     Args:
         source: the release or the table.
         schema: of the table that is to be released.
+        seeded: whether the run itself is NOT PRIVATE, so that its start may be, too.
     """
     if isinstance(source, Release):
-        return _of_release(source, schema)
+        return _of_release(source, schema, seeded)
     if isinstance(source, str | Path) and (Path(source) / "release.json").is_file():
-        return _of_release(load(source), schema)
+        return _of_release(load(source), schema, seeded)
     return _of_table(source, schema)
 
 
-def _of_release(release: Release, schema: Schema) -> Start:
+def _of_release(release: Release, schema: Schema, seeded: bool) -> Start:
+    if release.privacy.stamp and not seeded:
+        # Whoever has its seed can work out its noise, and with it what this run measures again.
+        raise ParameterError(
+            "start: that release was made with a seed and is NOT PRIVATE; start from one that is "
+            "private, or from a public table"
+        )
     model = release.model
     if model is None:
         raise ParameterError("start: that release has no model; fit one with `dualquery refit`")

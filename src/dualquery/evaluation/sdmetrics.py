@@ -18,7 +18,8 @@ from dualquery.release.release import Release
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import ArrowBlock, DenseBlock, Table
 
-FILES = ("metadata.json", "real.csv", "synthetic.csv")
+NOT_PRIVATE = "NOT PRIVATE: real.csv beside this file holds private rows; do not publish them"
+FILES = ("metadata.json", "real.csv", "synthetic.csv", "NOT_PRIVATE.txt")
 
 _KINDS = {
     Type.TEXT: "categorical",
@@ -52,6 +53,9 @@ def write_input(
 ) -> list[Path]:
     """Write `metadata.json`, `real.csv` and `synthetic.csv`; only their owner may read them.
 
+    A csv has no place for a mark, and SDMetrics refuses metadata with keys that it does not know,
+    so `NOT_PRIVATE.txt` stands beside them.
+
     Args:
         release: what was published.
         table: the private table, of which the declared columns are copied.
@@ -61,7 +65,7 @@ def write_input(
     """
     real = _real(table, schema, treatment)
     made = release.sample(real.num_rows, seed=0, kind="pyarrow")
-    texts = (json.dumps(metadata(schema), indent=1), _text(real), _text(made))
+    texts = (json.dumps(metadata(schema), indent=1), _text(real), _text(made), NOT_PRIVATE + "\n")
     written = []
     for name, text in zip(FILES, texts, strict=True):
         write_private(folder / name, text)

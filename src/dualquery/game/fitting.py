@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.errors import ReleaseError
 from dualquery.domain.free import Filling, Free
 from dualquery.game.moves import RecordMove, expect
 from dualquery.game.transcript import Transcript
@@ -51,6 +52,8 @@ def fit_transcript(
     compiled = CompiledWorkload.of(actions.queries)
     likelihood = Likelihood(compiled, actions.log_prior, len(transcript))
     logits = transcript.logits
+    if logits is not None and logits.shape[1] != (compiled.stack.rows + 1) * played.components:
+        raise ReleaseError("the models in this release do not belong to its queries and training")
     against = (
         _record_answers(actions, transcript, compiled)
         if logits is None

@@ -35,13 +35,17 @@ from pathlib import Path
 import numpy as np
 
 from dualquery.base.errors import ReleaseError
-from dualquery.base.files import lock, sync_directory, write_all, write_durable
+from dualquery.base.failures import LOCKING, reason
+from dualquery.base.files import NO_LINK, is_ours, lock, sync_directory, write_all, write_durable
+from dualquery.base.gate import read_arrays
 from dualquery.base.interrupts import held
 from dualquery.base.stored import Arrays, Document, Json
+from dualquery.game import declared
 from dualquery.game.moves import Move, read_move
 from dualquery.game.transcript import Released
 from dualquery.privacy.rare import Measured, read_measured
 from dualquery.privacy.sampler import Draws
+from dualquery.workloads.actions import Actions
 
 _FORMAT = 2
 _HEAD = b"dualquery journal 2\n"
@@ -141,6 +145,7 @@ class Journal:
         `counts` are what the run counted. A keyed digest of them is kept with its key, to notice
         a resume with another table; it is as private as the table, and goes with the journal.
         """
+        guard(directory)
         refuse_unfinished(directory)
         settle(directory)
         try:
@@ -148,7 +153,7 @@ class Journal:
             _make_private(directory)
             sync_directory(directory.parent)
         except OSError as error:
-            raise ReleaseError(f"cannot create {str(directory)!r}: {error.strerror}") from None
+            raise ReleaseError(f"cannot create {str(directory)!r}: {reason(error)}") from None
         handle = _open_locked(directory / _ROUNDS, os.O_CREAT)
         try:
             if (directory / _RUN).exists():  # another process was quicker
@@ -171,8 +176,18 @@ class Journal:
         return journal
 
     @classmethod
-    def resume(cls, directory: Path, run: Document, counts: bytes | None = None) -> Journal:
-        """Continue a journal, if it is of the same run and, where `counts` are given, table."""
+    def resume(
+        cls,
+        directory: Path,
+        run: Document,
+        counts: bytes | None = None,
+        actions: Actions | None = None,
+    ) -> Journal:
+        """Continue a journal, if it is of the same run and, where `counts` are given, table.
+
+        `actions` are the queries that the run draws. What the journal holds must be about them.
+        """
+        guard(directory)
         content = _read_run(directory)
         begun = content["run"]
         for key in sorted(set(begun) | set(run)):
@@ -193,7 +208,7 @@ class Journal:
             )
         journal = cls(directory, content["id"], _open_locked(directory / _ROUNDS))
         try:
-            journal._read()
+            journal._read(actions)
         except BaseException:
             journal.close()
             raise
@@ -287,7 +302,8 @@ class Journal:
         digest.update(body)
         return digest.digest()
 
-    def _read(self) -> None:
+    def _read(self, actions: Actions | None) -> None:
+        sizes = declared.sizes_of_run(actions)
         try:
             used = (self.directory / _USED).stat().st_size
             size = os.fstat(self._handle).st_size
@@ -297,21 +313,24 @@ class Journal:
             while (frame := self._frame(size - end)) is not None:
                 kind, number, body, chain = frame
                 self._expect(kind, number)
-                with np.load(io.BytesIO(body), allow_pickle=False) as content:
-                    arrays = dict(content)
+                declaring = declared.drawn if kind == _DRAWS else declared.moved
+                arrays = read_arrays(io.BytesIO(body), self._name(number), declaring, sizes)
                 self._chain = chain
                 end += _FIELDS.size + _DIGEST + len(body)
                 if kind == _DRAWS:
                     if "attributes" in arrays:
+                        declared.check_measured(arrays)
                         self._measurements[number] = read_measured(arrays)
                     self._draws.append(Draws(arrays["queries"], arrays["negated"]))
                     self._digests.append(chain.hex())
                 else:
+                    if actions is not None:
+                        declared.check_records(arrays.get("record"), actions.queries.schema)
                     notes = json.loads(arrays.pop("notes").tobytes())
                     self._moves.append(read_move(arrays, notes))
         except FileNotFoundError:
             raise self._damaged() from None
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise ReleaseError(
                 f"cannot read the journal in {str(self.directory)!r}: {error}"
             ) from None
@@ -336,6 +355,9 @@ class Journal:
         body = _read_exactly(self._handle, length)
         return (kind, number, body, chain) if self._next(fields, body) == chain else None
 
+    def _name(self, number: int) -> str:
+        return f"{self.directory / _ROUNDS}, round {number + 1}"
+
     def _damaged(self) -> ReleaseError:
         return ReleaseError(
             f"the journal in {str(self.directory)!r} is damaged: draws that were used cannot be "
@@ -346,6 +368,11 @@ class Journal:
 def exists(directory: Path) -> bool:
     """Whether there is a run to resume."""
     return (directory / _RUN).exists()
+
+
+def ended(directory: Path) -> bool:
+    """Whether the run has ended there: what it made is in place, and its journal half deleted."""
+    return (directory / _DONE).exists() or _doomed(directory).exists()
 
 
 def begun(directory: Path) -> Document | None:
@@ -424,23 +451,34 @@ def _clear(directory: Path) -> bool:
     return True
 
 
-def _make_private(directory: Path) -> None:
-    """Keep others out of a directory that was there before; refuse one that is theirs.
+def guard(directory: Path) -> None:
+    """Refuse to work in a directory that others could have put there, or could write to.
 
-    Whoever can write there could put back an older journal, and rounds would be drawn again.
+    Whoever can write there could put back an older journal, and rounds would be drawn again. An
+    empty directory is closed to others when a run begins in it.
     """
-    if os.name != "posix":
+    if not os.path.lexists(directory) or os.name != "posix":
         return
-    found = directory.stat()
-    if found.st_uid != os.geteuid():
-        raise ReleaseError(f"{str(directory)!r} belongs to another user; choose another name")
-    if found.st_mode & 0o077 and not any(directory.iterdir()):
-        directory.chmod(0o700)
-    elif found.st_mode & 0o002:
+    name = repr(str(directory))
+    if directory.is_symlink() or not directory.is_dir():
         raise ReleaseError(
-            f"everybody may write to {str(directory)!r}, and so to its journal; choose another "
-            "directory, or close it with chmod o-w"
+            f"{name} is not a directory but a link or a file, and a run keeps its draws in a "
+            "directory of that name; remove it, or choose another name"
         )
+    if not is_ours(directory):
+        raise ReleaseError(f"{name} belongs to another user; choose another name")
+    if directory.stat().st_mode & 0o022 and any(directory.iterdir()):
+        raise ReleaseError(
+            f"others may write to {name}, and so to its journal; choose another directory, or "
+            "close it with chmod go-w if nobody changed what is in it"
+        )
+
+
+def _make_private(directory: Path) -> None:
+    """Keep others out of an empty directory that was there before; refuse one that is theirs."""
+    guard(directory)
+    if os.name == "posix" and directory.stat().st_mode & 0o077 and not any(directory.iterdir()):
+        directory.chmod(0o700)
 
 
 def _refuse_orphans(directory: Path, handle: int) -> None:
@@ -455,20 +493,26 @@ def _refuse_orphans(directory: Path, handle: int) -> None:
 
 def _open_locked(path: Path, more: int = 0) -> int:
     try:
-        handle = os.open(path, os.O_RDWR | more, 0o600)
+        handle = os.open(path, os.O_RDWR | NO_LINK | more, 0o600)
     except FileNotFoundError:
         raise ReleaseError(f"{str(path)!r} is missing; the run cannot be resumed") from None
     except OSError as error:
-        raise ReleaseError(f"cannot open {str(path)!r}: {error.strerror}") from None
+        raise ReleaseError(f"cannot open {str(path)!r}: {reason(error)}") from None
     # Two processes on one journal would both draw the next round.
-    if not lock(handle):
+    try:
+        free = lock(handle)
+    except OSError as error:
+        os.close(handle)
+        way_out = "; choose a folder on a local disk" if error.errno in LOCKING else ""
+        raise ReleaseError(f"cannot lock {str(path)!r}: {reason(error)}{way_out}") from None
+    if not free:
         os.close(handle)
         raise ReleaseError(f"another process is working on {str(path.parent)!r}")
     return handle
 
 
 def _append(path: Path, content: bytes, more: int = 0) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | more, 0o600)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | NO_LINK | more, 0o600)
     try:
         write_all(handle, content)
         os.fsync(handle)
@@ -514,7 +558,7 @@ def _read_sealed(path: Path) -> Document:
             content: Document = stored["content"]
             return content
     except OSError as error:
-        raise ReleaseError(f"cannot read {str(path)!r}: {error.strerror}") from None
+        raise ReleaseError(f"cannot read {str(path)!r}: {reason(error)}") from None
     except (ValueError, RecursionError):
         pass
     raise ReleaseError(

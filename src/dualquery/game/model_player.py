@@ -98,6 +98,8 @@ class ModelPlayer:
         momentum = played.momentum
         if momentum is None:
             raise ReleaseError("a round holds a model without momentum; expected one with it")
+        if played.logits.shape != state.parameters.flat.shape:
+            raise ReleaseError("a round holds a model of another size; expected that of this run")
         parameters = Parameters(
             played.logits,
             momentum.mean,

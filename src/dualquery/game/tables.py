@@ -93,10 +93,16 @@ def play_tables(
                 "releases there; the run cannot be resumed"
             )
         move = journal.move(number)
+        kept = move is not None
         if move is None:
             move = player.respond(known, number, released)
             journal.write_move(number, move)
         known = player.replay(known, number, released, move)
+        if kept and known.members is not None and not player.could_hold(known.members, known):
+            raise ReleaseError(
+                f"the fits in round {number + 1} of the journal are not those of this run; it "
+                "cannot be resumed"
+            )
         rounds.append(Round(temperature, released.draws, move, released.measurement))
         observer(number + 1, len(plan.steps))
     return known, Transcript(tuple(rounds))

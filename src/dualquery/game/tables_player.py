@@ -269,14 +269,13 @@ class TablesPlayer:
         return known
 
     def holds(self, members: npt.NDArray[np.float32], known: Known) -> bool:
-        """Whether these are the logits of fits of this plan."""
-        rows = self._stack(known).rows
-        expected = (self.member_count(known), (rows + 1) * self.components(known))
-        return (
-            members.shape == expected
-            and members.dtype == np.float32
-            and bool(np.isfinite(members).all())
-        )
+        """Whether these are the logits of all fits of this plan."""
+        return len(members) == self.member_count(known) and self.could_hold(members, known)
+
+    def could_hold(self, members: npt.NDArray[np.float32], known: Known) -> bool:
+        """Whether these are the logits of fits of this plan; between rounds it has fewer."""
+        length = (self._stack(known).rows + 1) * self.components(known)
+        return members.shape[1] == length and 1 <= len(members) <= self.member_count(known)
 
     def fitted_anew(self, known: Known, steps: int, looser: float = 1.0) -> Known:
         """Fits from fresh starts to everything that was measured.
@@ -456,5 +455,5 @@ def _reunited(known: Known) -> Known:
 
 
 def _rows(members: npt.NDArray[np.float32]) -> int:
-    """How many fits these are; none where a forged release holds a single number."""
-    return int(members.shape[0]) if members.ndim else 0
+    """How many fits these are."""
+    return len(members)

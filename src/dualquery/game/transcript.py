@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.stored import Array, Arrays, Document
+from dualquery.game.declared import check_measured
 from dualquery.game.moves import ModelMove, Move, RecordMove, Singles, read_move
 from dualquery.privacy.events import Events
 from dualquery.privacy.measuring import Measurement
@@ -138,6 +139,8 @@ class Transcript:
             part = slice(end - count, end)
             measured = _with_prefix(arrays, f"measured_{index}_")
             played = _with_prefix(arrays, f"played_{index}_")
+            if measured:
+                check_measured(measured)
             rounds.append(
                 Round(
                     float(arrays["temperatures"][index]),

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from dualquery.base.errors import ParameterError, QueryError
+from dualquery.base.files import read_text
 from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
 from dualquery.model.mixture import Mixture
@@ -50,10 +51,8 @@ def read_totals(source: str | Path | Sequence[str], schema: Schema) -> tuple[Tot
         schema: of the table.
     """
     if isinstance(source, str | Path):
-        try:
-            lines: Iterable[str] = Path(source).read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise ParameterError(f"known: cannot read {str(source)!r}: {error.strerror}") from None
+        text = read_text(Path(source), "file of known shares", ParameterError)
+        lines: Iterable[str] = text.splitlines()
     else:
         lines = source
     kept = [line.strip() for line in lines]

@@ -240,6 +240,10 @@ def _some_round_costs(temperatures: NDArray[np.float64]) -> None:
         raise ParameterError("every temperature is 0; expected one or more above 0")
 
 
+MOST_ADVISED = 10.0
+"""The largest ε that an error recommends."""
+
+
 def smallest_epsilon(suffices: Callable[[float], bool], least: float) -> float:
     """About the smallest ε above `least` that suffices, in three digits; one that does suffice.
 
@@ -260,8 +264,10 @@ def smallest_epsilon(suffices: Callable[[float], bool], least: float) -> float:
 
 def too_small(budget: Budget, enough: float, what: str) -> ParameterError:
     """The error about a budget that does not even allow `what`, which costs `enough`."""
+    advice = f"epsilon={rounded_up(enough, 3)} would be enough"
+    if enough > MOST_ADVISED:  # a promise that protects nobody is no advice
+        advice = "the table is too small for any epsilon that protects anybody"
     return ParameterError(
         f"epsilon={budget.epsilon:g} is too small for {what} with rows={budget.rows} and "
-        f"delta={rounded_up(budget.delta)} ({budget.neighbours}, {budget.accountant}); "
-        f"epsilon={rounded_up(enough, 3)} would be enough"
+        f"delta={rounded_up(budget.delta)} ({budget.neighbours}, {budget.accountant}); {advice}"
     )

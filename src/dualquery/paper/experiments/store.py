@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from dualquery.base.errors import ParameterError
+from dualquery.base.failures import reason
 from dualquery.base.files import lock
 
 KEY = (
@@ -114,7 +115,11 @@ class Store:
     def writing(self) -> Iterator[Self]:
         """Within this context runs may be appended, and by this process alone."""
         with self.path.open("a", encoding="utf-8", newline="") as stream:
-            if not lock(stream):
+            try:
+                free = lock(stream)
+            except OSError as error:
+                raise ParameterError(f"cannot lock {str(self.path)!r}: {reason(error)}") from None
+            if not free:
                 raise ParameterError(
                     f"another process is writing {str(self.path)!r}; give this one another out"
                 )
