@@ -292,12 +292,23 @@ def _batch(seed: int, cases, honest, tables, scratch: Path, found: Found) -> int
     return done
 
 
-if __name__ == "__main__":
+def told(found: Found, seed: int, seconds: float) -> str:
+    """A line for whoever runs a campaign."""
+    cases = found.refused + found.accepted + len(found.wrong)
+    return (
+        f"seed {seed}: {cases:,} cases in {seconds:,.0f} s, {found.refused:,} refused, "
+        f"{found.accepted:,} harmless, {len(found.wrong)} wrong; memory {found.peak:,} kB, "
+        f"honest releases {found.honest:,} kB\n"
+    )
+
+
+if __name__ == "__main__":  # python -m tests.release.fuzzing SEED FIRST LAST
     import sys
 
     seed, first, last = (int(one) for one in sys.argv[1:4])
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         result = campaign(seed, range(first, last), Path(folder))
-    for _number, _what in result.wrong:
-        pass
+    for number, what in result.wrong:
+        sys.stdout.write(f"{number}: {what}\n")
+    sys.stdout.write(told(result, seed, time.perf_counter() - begun))

@@ -105,7 +105,8 @@ def unreadable(name: str, kind: pa.DataType) -> TableError:
 
 
 def _kind(kind: pa.DataType) -> str:
-    return brief(str(kind))
+    """The kind of a type, without what is inside: the keys of a nested cell are private too."""
+    return brief(str(kind).partition("<")[0])
 
 
 def _judge(column: pa.Array, reader: CellReader) -> Judged:

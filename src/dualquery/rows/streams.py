@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from dualquery.base.errors import TableError, first_line
+from dualquery.base.errors import TableError
 from dualquery.rows.arrow import (
     ArrowTable,
     FrameTable,
@@ -64,7 +64,7 @@ class LazyTable(ArrowTable):
         try:
             collected = self.frame.select(asked).collect()
         except Exception as error:  # a query can fail in any way when it is run
-            raise TableError(f"cannot collect the lazy frame: {first_line(error)}") from None
+            raise _failed("collect the lazy frame", error) from None
         for batch in FrameTable(collected).batches(asked):
             yield batch if names else batch.select([])
 
@@ -109,8 +109,13 @@ def stream_table(source: ArrowStream) -> FrameTable:
     try:
         held = pa.RecordBatchReader.from_stream(source).read_all()
     except Exception as error:  # a query can fail in any way when it is run
-        raise TableError(f"cannot read the Arrow stream: {first_line(error)}") from None
+        raise _failed("read the Arrow stream", error) from None
     return FrameTable(held)
+
+
+def _failed(what: str, error: Exception) -> TableError:
+    """The error of a query that failed when it was run; its own text may quote a cell."""
+    return TableError(f"cannot {what}: {type(error).__name__}; run the query itself to see why")
 
 
 def columns_table(columns: Mapping[object, object]) -> FrameTable:
