@@ -15,6 +15,7 @@ from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
 from dualquery.privacy.unit import Persons, Weight
 from dualquery.rows import table as tables
+from dualquery.rows.cells import OutOfDomain
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.opening import open_table
@@ -134,3 +135,42 @@ def test_weights_are_read_from_every_kind_of_number() -> None:
 def test_an_absent_column_is_named() -> None:
     with pytest.raises(TableError, match=r"weight = 'wt': the table has no such column; it has"):
         count_rows(ByWeight(open_table(survey()), Weight("wt", 2.0)), QUERIES)
+
+
+@pytest.mark.parametrize("treatment", [OutOfDomain.CLAMP, OutOfDomain.MISSING])
+@pytest.mark.parametrize(
+    "cells",
+    [[1.0, None], [1.0, float("nan")], [1.0, -0.5], [1.0, float("inf")], ["1", " 2,5"], ["1", ""],
+     ["1", None], ["1", "9" * 400]],
+)  # fmt: skip
+def test_whether_there_is_a_release_does_not_depend_on_one_weight(
+    treatment: OutOfDomain, cells: list[object]
+) -> None:
+    """What is no weight weighs nothing, and the other row weighs what it did."""
+    table = pa.table({"w": cells, "ward": ["a", "b"], "smoker": [0, 1]})
+    weight = Weight("w", 2.0)
+    counted = count_rows(ByWeight(open_table(table), weight, out_of_domain=treatment), QUERIES)
+    alone = count_rows(ByWeight(open_table(table.slice(0, 1)), weight), QUERIES)
+    assert counted.counts.tolist() == alone.counts.tolist()
+    assert counted.rows == alone.rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "odd"),
+    [(pa.int64(), None), (pa.float64(), None), (pa.float64(), float("nan")),
+     (pa.float64(), 2.0**60), (pa.string(), None)],
+)  # fmt: skip
+def test_whether_there_is_a_release_does_not_depend_on_one_id(
+    kind: pa.DataType, odd: float | None
+) -> None:
+    """Rows that name nobody are left out, and the others count what they did."""
+    calm = pa.Table.from_pandas(survey())
+    ids = pa.chunked_array([calm["person"].cast(kind).combine_chunks(), pa.array([odd] * 3, kind)])
+    more = pa.concat_tables([calm, calm.slice(0, 3)]).set_column(0, "person", ids)
+    persons = Persons("person", 2)
+    alone = ByPerson(open_table(calm), persons).strata
+    found = ByPerson(open_table(more), persons, OutOfDomain.MISSING).strata
+    assert found.weights == alone.weights
+    assert found.of_row.tolist() == [*alone.of_row.tolist(), 0, 0, 0]
+    with pytest.raises(TableError, match="person"):
+        _ = ByPerson(open_table(more), persons).strata

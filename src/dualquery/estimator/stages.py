@@ -145,7 +145,7 @@ def prepare(
     schema.require_reviewed()
     patterns = _public_patterns(schema, tuning)
     source = open_table(table)
-    source = _weighed(source, mechanism)
+    source = _weighed(source, mechanism, OutOfDomain.parse(tuning.out_of_domain))
     bound = source.bind(schema)
     workload = tuning.workload(bound, asked)
     untouched = Actions.plain(workload).untouched
@@ -431,7 +431,7 @@ def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:
     return schema.patterns
 
 
-def _weighed(table: Table, mechanism: Mechanism) -> Table:
+def _weighed(table: Table, mechanism: Mechanism, treatment: OutOfDomain) -> Table:
     """The table as its rows are counted; refuses what cannot be counted so."""
     persons, weight = mechanism.persons, mechanism.weights
     if persons is not None:
@@ -439,13 +439,13 @@ def _weighed(table: Table, mechanism: Mechanism) -> Table:
     elif weight is None:
         _check_size(table, mechanism)
     if weight is None:
-        return table if persons is None else ByPerson(table, persons)
+        return table if persons is None else ByPerson(table, persons, treatment)
     if hasattr(table, "declared_rows"):
         raise ParameterError(
             f"weight = {weight.column!r} needs one row per record; pairs of a record and an item "
             "have none: leave out weight, or make a table with a row per record"
         )
-    return ByWeight(table, weight, persons)
+    return ByWeight(table, weight, persons, treatment)
 
 
 def _check_persons(table: Table, mechanism: Mechanism) -> None:

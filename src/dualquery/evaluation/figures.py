@@ -122,7 +122,7 @@ def evaluate(
     treatment = OutOfDomain.parse(out_of_domain)
     released = release.answers(workload, unknown="default")  # refuses what is no workload
     opened = open_table(table)
-    opened = _as_counted(opened, release)
+    opened = _as_counted(opened, release, treatment)
     schema = opened.bind(release.schema)
     asked = release.workload if workload is None else workload
     answers = count_rows(opened, asked, treatment)
@@ -153,12 +153,12 @@ def evaluate(
     )
 
 
-def _as_counted(table: Table, release: Release) -> Table:
+def _as_counted(table: Table, release: Release, treatment: OutOfDomain) -> Table:
     """The table with its rows weighed as the release weighed them."""
     privacy = release.privacy
     if privacy.weight is not None:
-        return ByWeight(table, privacy.weight, privacy.persons)
-    return table if privacy.persons is None else ByPerson(table, privacy.persons)
+        return ByWeight(table, privacy.weight, privacy.persons, treatment)
+    return table if privacy.persons is None else ByPerson(table, privacy.persons, treatment)
 
 
 def coverage_by_kind(

@@ -147,7 +147,7 @@ def check(
         found = _check_columns(opened, schema, treatment, weights, show)
     else:
         found = _check_ones(opened, schema, treatment, show)
-    return found if weights is None else _with_weights(found, opened, weights)
+    return found if weights is None else _with_weights(found, opened, weights, treatment)
 
 
 def _declared(weight: str | None, bound: float | None) -> Weight | None:
@@ -156,9 +156,9 @@ def _declared(weight: str | None, bound: float | None) -> Weight | None:
     return None if weight is None or bound is None else Weight(weight, bound)
 
 
-def _with_weights(found: Check, table: Table, weight: Weight) -> Check:
+def _with_weights(found: Check, table: Table, weight: Weight, treatment: OutOfDomain) -> Check:
     """The check of a table, and of the column that weighs its rows."""
-    weighed = ByWeight(table, weight)
+    weighed = ByWeight(table, weight, out_of_domain=treatment)
     try:
         _ = weighed.strata
     except TableError as error:

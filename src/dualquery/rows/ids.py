@@ -7,6 +7,7 @@ numbers or as text, and which of them it is may depend on the id of one other pe
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -28,28 +29,43 @@ def id_text(cell: object) -> str:
     return f"-{digits}" if sign == "-" and digits != "0" else digits
 
 
-def coded_ids(cells: pa.Array | pa.ChunkedArray, column: str, missing: str) -> pa.DictionaryArray:
+def coded_ids(
+    cells: pa.Array | pa.ChunkedArray, column: str, missing: str | None
+) -> pa.DictionaryArray:
     """A column of ids as numbers of different ids, each listed once, with its text.
 
     Args:
         cells: the column.
         column: its name, for messages.
-        missing: the message about a cell that is missing.
+        missing: the message about a cell that is missing; None if such a cell, and one that
+            cannot be read, has no number and is not refused.
     """
     plain = plain_column(cells, column)
     if pa.types.is_dictionary(plain.type):  # it may list an id twice, or a missing one
         plain = plain.dictionary_decode()
-    if plain.null_count:
+    if plain.null_count and missing is not None:
         raise TableError(missing)
     coded = plain.dictionary_encode()
     if pa.types.is_integer(plain.type):  # a whole number is its own text
         return pa.DictionaryArray.from_arrays(coded.indices, coded.dictionary.cast(pa.string()))
     found = python_cells(coded.dictionary)
+    if missing is not None:
+        _refuse_none(found, column, missing)
+    named = [None if _is_none(cell) else id_text(cell) for cell in found]
+    texts = pa.array(named, pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(texts.indices.take(coded.indices), texts.dictionary)
+
+
+def _is_none(cell: object) -> bool:
+    """Whether a cell names nobody; not a number is what pandas marks a missing one with."""
+    return cell is UNREADABLE or has_lost_digits(cell) or cell != cell
+
+
+def _refuse_none(found: Sequence[object], column: str, missing: str) -> None:
+    """Refuse cells that name nobody, with the reason."""
     if any(map(has_lost_digits, found)):
         raise lost_digits(column)
     if any(cell is UNREADABLE for cell in found):
         raise TableError(f"column {column!r}: an id cannot be read; expected text or numbers")
-    if any(cell != cell for cell in found):  # not a number, as pandas marks a missing one
+    if any(map(_is_none, found)):
         raise TableError(missing)
-    texts = pa.array([id_text(cell) for cell in found], pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(texts.indices.take(coded.indices), texts.dictionary)

@@ -17,10 +17,11 @@ import pyarrow as pa
 from dualquery.base.errors import NoRowsError, TableError
 from dualquery.privacy.unit import Persons, Weigh
 from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.cells import OutOfDomain
 from dualquery.rows.ids import coded_ids
 from dualquery.rows.long import LongTable
 from dualquery.rows.table import Table
-from dualquery.rows.weighed import Strata, Weighed
+from dualquery.rows.weighed import DROPPED, Strata, Weighed
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -28,14 +29,28 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class ByPerson(Weighed):
     """A table whose rows belong to persons. Its rows are counted by what they weigh."""
 
-    def __init__(self, table: Table, persons: Persons) -> None:
+    def __init__(
+        self,
+        table: Table,
+        persons: Persons,
+        out_of_domain: OutOfDomain = OutOfDomain.REFUSE,
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            table: the private rows.
+            persons: who they belong to, and how many rows of a person count.
+            out_of_domain: what to do with a row that names no person.
+        """
         super().__init__(table)
         self.persons = persons
+        self.refuses = out_of_domain is OutOfDomain.REFUSE
 
     @cached_property
     def strata(self) -> Strata:
         """Read the column of persons, and say which rows are kept and what they weigh."""
-        return weigh_rows(persons_of_rows(self.table, self.persons.column), self.persons)
+        found = persons_of_rows(self.table, self.persons.column, refuses=self.refuses)
+        return weigh_rows(found, self.persons)
 
     def notices(self) -> list[str]:
         dropped = self.strata.dropped
@@ -43,12 +58,18 @@ class ByPerson(Weighed):
             return []
         return [
             f"{dropped:,} rows are left out, because their persons have more than "
-            f"{self.persons.most}"
+            f"{self.persons.most}" + ("" if self.refuses else ", or because they name no person")
         ]
 
 
-def persons_of_rows(table: Table, column: str) -> pa.DictionaryArray:
-    """The person of every row, in the order of the rows: numbers of ids, and the ids' texts."""
+def persons_of_rows(table: Table, column: str, *, refuses: bool = True) -> pa.DictionaryArray:
+    """The person of every row, in the order of the rows: numbers of ids, and the ids' texts.
+
+    Args:
+        table: the private rows.
+        column: the column that names their persons.
+        refuses: whether to refuse a row that names no person; if not, it has no number.
+    """
     if isinstance(table, LongTable):
         return table.owners(column)
     if not isinstance(table, ArrowTable):
@@ -62,7 +83,7 @@ def persons_of_rows(table: Table, column: str) -> pa.DictionaryArray:
     if not found:
         raise NoRowsError
     missing = f"unit = {column!r}: a cell is missing; every row needs its person"
-    return coded_ids(pa.chunked_array(found), column, missing)
+    return coded_ids(pa.chunked_array(found), column, missing if refuses else None)
 
 
 def weigh_rows(coded: pa.DictionaryArray, persons: Persons) -> Strata:
@@ -73,9 +94,16 @@ def weigh_rows(coded: pa.DictionaryArray, persons: Persons) -> Strata:
     the same in every run.
 
     Args:
-        coded: the person of every row (`rows.ids`).
+        coded: the person of every row (`rows.ids`). A row without a person is left out: it would
+            be protected by nobody's cap.
         persons: how many rows of a person are kept, and what they weigh.
     """
+    if coded.indices.null_count:
+        named = coded.indices.is_valid().to_numpy(zero_copy_only=False)
+        strata = weigh_rows(coded.drop_null(), persons)
+        spread = np.full(len(named), DROPPED, dtype=np.uint32)
+        spread[named] = strata.of_row
+        return Strata(spread, strata.weights)
     person = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     order = np.argsort(person, kind="stable")
     counts = np.bincount(person, minlength=len(coded.dictionary))

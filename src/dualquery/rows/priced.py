@@ -190,7 +190,8 @@ def draft_with_price(
 def _weights(table: ArrowTable, persons: Persons) -> Int64:
     """The parts of every row."""
     try:
-        strata = weigh_rows(persons_of_rows(table, persons.column), persons)
+        # As cells outside their bounds are: no cell decides whether anything is published.
+        strata = weigh_rows(persons_of_rows(table, persons.column, refuses=False), persons)
     except NoRowsError:  # how many rows there are may be private
         return np.zeros(0, dtype=np.int64)
     return np.array([0, *strata.weights], dtype=np.int64)[strata.of_row]
