@@ -8,6 +8,7 @@ from tools.mutants.catalogue import (
     engines,
     game,
     gate,
+    guards,
     ledger,
     noise,
     persons,
@@ -30,6 +31,7 @@ MUTANTS = (
     *engines.MUTANTS,
     *game.MUTANTS,
     *gate.MUTANTS,
+    *guards.MUTANTS,
     *ledger.MUTANTS,
     *baselines.MUTANTS,
 )
