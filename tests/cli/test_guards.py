@@ -206,3 +206,19 @@ def test_sample_refuses_a_planted_name_before_rows_are_drawn(files, release, run
     assert run(*command, files / "link.csv", "--overwrite").code == 0
     assert not (files / "victim.csv").exists()
     assert not (files / "link.csv").is_symlink()
+
+
+def test_a_table_that_weighs_nothing_is_released_and_not_compared(files, run, rows, schema) -> None:
+    """Whether there is a release must not depend on one weight; a comparison is no release."""
+    weights = pa.array([0.0] * rows.num_rows)
+    write_table(rows.append_column("w", weights), files / "weightless.csv")
+    done = run(
+        "release", files / "weightless.csv", "--schema", files / "schema.toml", "--epsilon", 1,
+        "--delta", 1e-3, "--out", files / "out", "--queries", 20, "--weight", "w",
+        "--weight-bound", 1, "--rows", 1000, "--player", "record", "--rounds", 2, "--samples", 3,
+        "--no-refit",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    compared = run("evaluate", files / "out", files / "weightless.csv")
+    assert compared.code == 2
+    assert "no row of the table weighs anything" in compared.err

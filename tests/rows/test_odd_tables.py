@@ -160,7 +160,7 @@ def test_any_objects_of_pandas_are_encoded_or_refused(cells, attribute) -> None:
     [
         (pa.array([{"x": 1}]), r"column 'c' holds struct in a cell; expected one value"),
         (pa.array([[1, 2]]), "column 'c' holds list in a cell"),
-        (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())), "column 'c' holds map in a cell"),
+        (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())), "column 'c' holds map in"),
         (pa.array([2**62]), "column 'c': a cell is outside"),
         (pa.array([2**63], pa.uint64()), "column 'c': a cell is outside"),
         (pa.array([2**32 - 1], pa.uint32()), "column 'c': a cell is outside"),

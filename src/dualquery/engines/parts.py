@@ -123,8 +123,8 @@ def _by_file(groups: Sequence[tuple[str, int]]) -> list[Piece]:
 class Private(Generic[T]):
     """A private value on its way between machines; it never shows in a log or a traceback.
 
-    An error travels as a value too. If it were raised, a scheduler would write it to its log, and
-    an error about a cell quotes the cell.
+    An error travels as a value too. If it were raised, a scheduler would write it to its log, with
+    a traceback.
     """
 
     value: T | None = field(default=None, repr=False)

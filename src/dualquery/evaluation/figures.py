@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.errors import TableError
 from dualquery.base.stored import Json
 from dualquery.baselines.baseline import Baseline
 from dualquery.baselines.independent import Independent
@@ -126,6 +127,8 @@ def evaluate(
     schema = opened.bind(release.schema)
     asked = release.workload if workload is None else workload
     answers = count_rows(opened, asked, treatment)
+    if not answers.rows:
+        raise TableError("no row of the table weighs anything, so there is nothing to compare with")
     truth = answers.counts / answers.rows
     baselines: list[Baseline] = [Zeros(), Uniform()]
     if release.privacy.delta > 0.0:  # its Gaussian noise promises nothing at δ = 0
