@@ -38,7 +38,6 @@ MUTANTS = (
         (
             "tests/rows/test_one_record_at_a_time.py::"
             "test_rows_that_are_none_are_refused_without_showing_them",
-            "tests/cli/test_no_cell_in_messages.py::test_no_command_prints_a_cell",
         ),
         "Arrow's own message shows the whole row, undeclared columns too.",
     ),
