@@ -239,8 +239,8 @@ def campaign(seed: int, cases: Sequence[int], scratch: Path) -> Found:
     honest = [*(unpacked(name, scratch) for name in KEPT), *made(scratch)]
     schemas = [dq.load(folder).schema for folder in honest]
     tables = [private(schema) for schema in schemas]
-    for folder, table in zip(honest, tables, strict=True):  # compiles whatever is compiled
-        use(folder, table, scratch, 0)
+    for number, (folder, table) in enumerate(zip(honest, tables, strict=True)):
+        use(folder, table, scratch, number)  # compiles what is compiled; the first has a rehearsal
     found = Found(honest=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     todo = list(cases)
     while todo:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.release.fuzzing import Found, campaign, told
 
-SEED, MANY, FEW = 20_261_118, 20_000, 240
+SEED, MANY, FEW = 20_261_118, 20_000, 120
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="cases run in forked processes")
 
