@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         "reader-id-as-it-was-inferred",
         "src/dualquery/rows/ids.py",
-        "pa.array([id_text(cell) for cell in found], pa.string())",
-        "pa.array([repr(cell) for cell in found], pa.string())",
+        "[None if _is_none(cell) else id_text(cell) for cell in found]",
+        "[None if _is_none(cell) else repr(cell) for cell in found]",
         (
             TESTS + "test_a_strange_id_changes_no_record_that_others_keep",
             TESTS + "test_one_person_however_the_id_is_written",
