@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -117,8 +118,9 @@ def _kept(table: ArrowTable, persons: Persons, part: int) -> int:
     whole = weights(table, persons)
     with parsed_in(part):
         again = weights(table, persons)
-        cells = [cell for batch in table.batches([persons.column])
-                 for cell in python_cells(plain_column(batch.column(0), persons.column))]  # fmt: skip
+        cells: list[object] = []
+        for batch in table.batches([persons.column]):
+            cells += python_cells(plain_column(batch.column(0), persons.column))
     frame = pa.table({persons.column: pa.array([text_of(cell) for cell in cells], pa.string())})
     return _unlike(again, whole) + _unlike(weights(open_table(frame), persons), whole)
 
@@ -136,9 +138,9 @@ def _pieces(table: ArrowTable, names: Sequence[str], step: int) -> Iterator[pa.R
 
 def _part_bytes(table: ArrowTable) -> int:
     path = getattr(table, "path", None)
-    size = path.stat().st_size if path is not None and path.is_file() else 0
-    if size and path.suffix == ".gz":
-        size *= PACKED
+    if not isinstance(path, Path) or not path.is_file():
+        return SMALLEST_PART
+    size = path.stat().st_size * (PACKED if path.suffix == ".gz" else 1)
     return max(SMALLEST_PART, size // MOST_PIECES)
 
 

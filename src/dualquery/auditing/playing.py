@@ -152,7 +152,9 @@ class Setting:
     @cached_property
     def answers(self) -> Floats:
         """What the data player answers, in every round: half way between the two tables."""
-        return 0.5 * sum(one.counts / max(one.rows, 1) for one in self.counted)
+        first, second = (one.counts / max(one.rows, 1) for one in self.counted)
+        found: Floats = 0.5 * (first + second)
+        return found
 
     @cached_property
     def _drawers(self) -> tuple[_Watched, _Watched]:

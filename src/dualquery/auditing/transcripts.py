@@ -33,9 +33,9 @@ SEED = 1_000_003
 
 
 def not_asked() -> Finding:
-    return Finding(
-        "e", NAME, None, "--releases 2000 makes so many small releases, and takes a minute"
-    )
+    """What stands in the place of the bound if no releases were asked for."""
+    told = "--releases 2000 makes so many small releases, and takes a minute"
+    return Finding("e", NAME, None, told)
 
 
 def look(
@@ -70,9 +70,9 @@ def look(
     epsilon = epsilon_of_mu(low, mechanism.delta)
     records = "record" if mechanism.unit is None else "person"
     told = (
-        f"mu >= {low:.3f} with {CONFIDENCE:.0%} confidence (estimate {found:.3f}, up to {high:.3f}), "
-        f"stated {stated:.3f}; epsilon >= {epsilon:.3f} at delta = {mechanism.delta:g}, stated "
-        f"{mechanism.epsilon:g}; {2 * half:,} releases of tables {group} {records}s apart"
+        f"mu >= {low:.3f} with {CONFIDENCE:.0%} confidence (estimate {found:.3f}, up to "
+        f"{high:.3f}), stated {stated:.3f}; epsilon >= {epsilon:.3f} at delta = "
+        f"{mechanism.delta:g}, stated {mechanism.epsilon:g}; {2 * half:,} releases of tables {group} {records}s apart"
     )
     figures = {
         "releases": 2 * half, "apart": group, "confidence": CONFIDENCE, "mu_lower": low,
