@@ -72,7 +72,8 @@ def look(
     told = (
         f"mu >= {low:.3f} with {CONFIDENCE:.0%} confidence (estimate {found:.3f}, up to "
         f"{high:.3f}), stated {stated:.3f}; epsilon >= {epsilon:.3f} at delta = "
-        f"{mechanism.delta:g}, stated {mechanism.epsilon:g}; {2 * half:,} releases of tables {group} {records}s apart"
+        f"{mechanism.delta:g}, stated {mechanism.epsilon:g}; {2 * half:,} releases of tables "
+        f"{group} {records}s apart"
     )
     figures = {
         "releases": 2 * half, "apart": group, "confidence": CONFIDENCE, "mu_lower": low,
