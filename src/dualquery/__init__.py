@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from dualquery.version import __version__
 
 if TYPE_CHECKING:
+    from dualquery.auditing.report import Audit
+    from dualquery.auditing.run import audit
     from dualquery.base.errors import (
         DualQueryError,
         EngineError,
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
 # A name is loaded when it is first used. So `import dualquery` costs nothing, and only those who
 # play wait for numba and the solvers.
 _HOMES = {
+    "dualquery.auditing.report": ("Audit",),
+    "dualquery.auditing.run": ("audit",),
     "dualquery.base.errors": (
         "DualQueryError",
         "EngineError",
@@ -125,6 +129,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Accountant",
     "Attribute",
+    "Audit",
     "BudgetExceededError",
     "Certificate",
     "Check",
@@ -161,6 +166,7 @@ __all__ = [
     "Workload",
     "__version__",
     "all_marginals",
+    "audit",
     "check",
     "draft_schema",
     "epsilon_by_accountant",

@@ -23,6 +23,7 @@ from dualquery.domain.schema import Schema
 from dualquery.engines.parts import count_part, cut
 from dualquery.privacy.unit import Persons
 from dualquery.rows import csv_file, encoding
+from dualquery.rows import table as tables
 from dualquery.rows.cells import CellReader, OutOfDomain, column_of_objects
 from dualquery.rows.encoding import judge_column
 from dualquery.rows.long import LongTable
@@ -215,6 +216,7 @@ def test_hostile_rows_change_no_other_code(
     if reader == "duckdb":
         pytest.importorskip("duckdb")
     monkeypatch.setattr(csv_file, "PART_BYTES", 64)
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 64)  # the hostile rows begin inside a block
     calm = pa.table({"c": CALM * 5, "comment": ["fine"] * len(CALM) * 5})
     cells = [cell for cell in HOSTILE if cell]  # an empty text and no cell are one in a CSV file
     odd = ("a\nb", 'c"d', ",,", "\r\n", "x" * 200)
@@ -233,20 +235,23 @@ def test_hostile_rows_change_no_other_code(
         assert found[2] == joined(found[0], found[1])
 
 
-def test_parts_of_workers_are_read_as_the_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("treatment", [OutOfDomain.CLAMP, OutOfDomain.MISSING])
+@pytest.mark.parametrize("name", ["number", "whole", "text", "date", "time"])
+def test_parts_of_workers_are_read_as_the_whole(
+    name: str, treatment: OutOfDomain, tmp_path: Path
+) -> None:
     """Dask workers read row groups: with any cut the same counts."""
-    attribute = ATTRIBUTES["number"]
-    schema = schema_of(attribute)
-    workload = all_marginals(schema, 1)
+    attribute = ATTRIBUTES[name]
+    workload = all_marginals(schema_of(attribute), 1)
     rows = pa.table({"c": [*CALM * 5, *HOSTILE]})
     parquet.write_table(rows, tmp_path / "t.parquet", row_group_size=5)
     table = open_table(tmp_path / "t.parquet")
-    reader = CellReader(attribute, OutOfDomain.MISSING)
+    reader = CellReader(attribute, treatment)
     expected = np.bincount([reader.code(cell) for cell in rows.column("c").to_pylist()],
                            minlength=attribute.size)  # fmt: skip
     for parts in (1, 2, 5):
         found = sum(
-            count_part(piece, workload, OutOfDomain.MISSING).open().counts
+            count_part(piece, workload, treatment).open().counts
             for piece in cut(table, parts)  # type: ignore[arg-type]
         )
         assert sorted(np.asarray(found).tolist()) == sorted(expected.tolist())
@@ -312,6 +317,24 @@ def test_a_strange_id_changes_no_record_that_others_keep(stranger: Sequence[obje
     np.testing.assert_array_equal(found[:400][others], alone[others])
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_the_kept_records_of_others_stay_by_every_reader(
+    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if reader == "duckdb":
+        pytest.importorskip("duckdb")
+    monkeypatch.setattr(csv_file, "PART_BYTES", 64)
+    persons, own = Persons("who", 2), [str(n % 9) for n in range(60)]
+    found = []
+    for number, more in enumerate(([], ["2.5", "A2", "two\nlines", 'say "no"', "1e999"] * 3)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        rows = pa.table({"who": [*own, *more], "c": ["7"] * (60 + len(more))})
+        found.append(ByPerson(open_table(READERS[reader](rows, folder)), persons).strata.of_row)
+    np.testing.assert_array_equal(found[1][:60], found[0])
+    assert len(found[1]) == 75
+
+
 def test_one_person_however_the_id_is_written() -> None:
     persons = Persons("who", 1)
     for ids in ([1, 1.0, "1", "01", " 1 "], ["1", 1], [1.0, 1]):
@@ -362,15 +385,20 @@ def test_a_sparse_matrix_has_nothing_to_interpret() -> None:
 
 
 @pytest.mark.parametrize("stranger", ["True", "unknown", "+41", "1e999", "inf", "abc"])
-def test_a_paid_schema_moves_by_one_record_at_most(stranger: str) -> None:
+@pytest.mark.parametrize("reader", ["arrow", "csv"])
+def test_a_paid_schema_moves_by_one_record_at_most(
+    stranger: str, reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The fine counts behind its edges: with forced noise, one cell cannot move all the edges."""
+    monkeypatch.setattr(csv_file, "PART_BYTES", 4096)
     random = np.random.default_rng(3)
     cells = [str(n) for n in random.integers(0, 900, 4000)] + ["999.0"] * 1500
     declared = {"age": {"bounds": [0, 1000], "missing": ["999"]}}
     edges = []
     for last in ("41", stranger):
+        rows = pa.table({"age": [*cells, last]})
         draft = draft_with_price(
-            pa.table({"age": [*cells, last]}), declared, epsilon=50, delta=1e-6, bins=4, seed=1
+            READERS[reader](rows, tmp_path), declared, epsilon=50, delta=1e-6, bins=4, seed=1
         )
         edges.append(np.array(draft.schema.attributes[0].edges))
     assert np.abs(edges[0] - edges[1]).max() <= 5

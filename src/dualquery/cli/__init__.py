@@ -36,6 +36,7 @@ COMMANDS = (
     "summary",
     "sample",
     "evaluate",
+    "audit",
     "compare",
     "privacy",
     "ledger",

@@ -2,6 +2,7 @@
 
 from tools.mutants.catalogue import (
     accounting,
+    audit,
     baselines,
     counting,
     draws,
@@ -24,6 +25,7 @@ MUTANTS = (
     *tables.MUTANTS,
     *rare.MUTANTS,
     *accounting.MUTANTS,
+    *audit.MUTANTS,
     *reader.MUTANTS,
     *persons.MUTANTS,
     *schemas.MUTANTS,
