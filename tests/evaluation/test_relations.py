@@ -170,6 +170,17 @@ def test_kept_shares() -> None:
     assert Kept.of(np.array([0.2, -0.2]), np.zeros(2)) is None
 
 
+def test_a_column_that_never_varies_in_the_release_keeps_no_correlation(exact: Release) -> None:
+    still = CODES.copy()
+    still[:, 0] = 0
+    found = judged(exact.with_model(certain_of(still), ERRORS))
+    assert found.answers.kept is not None
+    assert found.answers.kept.lowest == 0.0
+    assert found.coverage is not None
+    held = found.coverage["correlations"]["all"]
+    assert held.inside <= held.figures - 3  # x with y, flag and amount
+
+
 # Intervals by class
 
 
@@ -264,9 +275,13 @@ def test_too_many_pairs_and_triples_are_chosen_by_the_seed(
     monkeypatch.setattr(module, "MOST_PAIRS", 4)
     monkeypatch.setattr(module, "TRIPLES", 3)
     monkeypatch.setattr(intervals, "GROUPS", 5)
+    monkeypatch.setattr(intervals, "CORRELATIONS", 1)
     first, again = judged(exact), judged(exact)
     assert (first.pairs, first.triples) == (4, 3)
     assert first.to_dict() == again.to_dict()
+    assert first.coverage is not None
+    assert first.coverage["correlations"]["all"].figures <= 3
+    assert first.coverage["means by group"]["all"].figures <= 15
     monkeypatch.setattr(module, "MOST_CELLS", 8)
     small = judged(exact)  # x × flag, y × flag, z × flag and flag × amount
     assert (small.pairs, small.triples) == (4, 0)

@@ -23,6 +23,9 @@ Floats = npt.NDArray[np.float64]
 GROUPS = 120
 """Groups of records per class of strength, in which shares are asked, and as many for means."""
 
+CORRELATIONS = 400
+"""The most correlations per class of strength."""
+
 
 def coverage(
     release: Release,
@@ -32,7 +35,7 @@ def coverage(
     *,
     two_way: Sequence[Ints],
     three_way: Mapping[Set, Ints],
-    correlated: Mapping[Set, Ints],
+    correlated: Mapping[Set, float],
     generator: np.random.Generator,
 ) -> Coverage | None:
     """How many figures lie in their intervals, by kind and class.
@@ -44,7 +47,7 @@ def coverage(
         numbers: what codes are worth, by column of numbers.
         two_way: counts of the pairs, in the order of `strengths`.
         three_way: counts of the triples.
-        correlated: counts of the correlations, by pair.
+        correlated: true correlations by pair, as the release states correlations.
         generator: chooses groups of records.
 
     Returns:
@@ -55,13 +58,14 @@ def coverage(
         return None
     shares = list(_among_groups(release, rows, strengths, generator))
     means = list(_means(release, rows, strengths, numbers, generator))
+    pairs = list(_correlations(release, rows.rows, strengths, correlated, generator))
     found = (
         by_class(one_way),
         by_class(two_way, list(strengths.values())),
         by_class(list(three_way.values()), [_of_triple(t, strengths) for t in three_way]),
         by_class([part for _, part in shares], [strength for strength, _ in shares]),
         by_class([part for _, part in means], [strength for strength, _ in means]),
-        by_class(list(correlated.values()), [strengths[p] for p in correlated], sized=False),
+        by_class([part for _, part in pairs], [strength for strength, _ in pairs], sized=False),
     )
     return {kind: classes for kind, classes in zip(KINDS, found, strict=True) if classes}
 
@@ -170,3 +174,34 @@ def _means(
         scale = max(abs(float(values[0])), abs(float(values[-1])), 1.0)
         records = rows.rows * float(present.sum())
         yield group.strength, counted(true / scale, low / scale, high / scale, records)
+
+
+def _correlations(
+    release: Release,
+    rows: int,
+    strengths: Mapping[Set, int],
+    correlated: Mapping[Set, float],
+    generator: np.random.Generator,
+) -> Iterator[tuple[int, Ints]]:
+    for strength in range(len(STRENGTHS)):
+        pairs = [pair for pair in correlated if strengths[pair] == strength]
+        if len(pairs) > CORRELATIONS:
+            chosen = generator.choice(len(pairs), CORRELATIONS, replace=False)
+            pairs = [pairs[number] for number in np.sort(chosen).tolist()]
+        for pair in pairs:
+            low, high = _interval(release, *(release.schema.names[a] for a in pair))
+            yield strength, counted(correlated[pair], low, high, float(rows))
+
+
+def _interval(release: Release, first: str, second: str) -> tuple[float, float]:
+    """The ends of the interval of a correlation, NaN if they are unknown.
+
+    If a column never varies in the release, it has no correlation there. That counts as 0, and as
+    being sure of it.
+    """
+    try:
+        found = release.correlation(first, second, unknown="default")
+    except QueryError:
+        return 0.0, 0.0
+    low, high = (np.nan if end is None else end for end in (found.low, found.high))
+    return low, high

@@ -15,7 +15,6 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.errors import QueryError
 from dualquery.base.stored import Json
 from dualquery.domain.schema import Schema
 from dualquery.evaluation import intervals
@@ -205,9 +204,9 @@ def relations(
             two_way=[one.held for one in doubles],
             three_way={t: one.held for t, one in zip(triples, triplets, strict=True)},
             correlated={
-                pair: one.correlation_held
+                pair: one.stated
                 for pair, one in zip(pairs, doubles, strict=True)
-                if one.correlation_held is not None
+                if one.stated is not None
             },
             generator=generator,
         ),
@@ -225,7 +224,8 @@ class _Pair:
     correlations: tuple[float, float, float] | None
     """The true one first."""
     held: Ints
-    correlation_held: Ints | None
+    stated: float | None
+    """The true correlation as a release states correlations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,7 @@ def _judged_pair(
     found = release.cross_table(*names, unknown="default")
     v = cramers_v(true)
     lost = 0.0 if sampled is None else cramers_v(sampled) - v
-    both, held = None, None
+    both, stated = None, None
     if all(a in numbers for a in pair):
         x, y = (numbers[a] for a in pair)
         r = correlation(true, x, y)
@@ -254,29 +254,14 @@ def _judged_pair(
             rows_own = None if sampled is None else correlation(sampled, x, y)
             both = (r, correlation(found.share, x, y) or 0.0, rows_own or 0.0)
             stated = correlation(true, x, y, inside=True) or 0.0
-            held = counted(stated, *_interval(release, names), float(rows))
     return _Pair(
         _distance(true, np.outer(true.sum(axis=1), true.sum(axis=0))),
         (_distance(true, found.share), 0.0 if sampled is None else _distance(true, sampled)),
         (cramers_v(found.share) - v, lost),
         both,
         counted(true, found.low, found.high, rows * true),
-        held,
+        stated,
     )
-
-
-def _interval(release: Release, names: list[str]) -> tuple[float, float]:
-    """The ends of the interval of a correlation, NaN if they are unknown.
-
-    If a column never varies in the release, it has no correlation there. That counts as 0, and as
-    being sure of it.
-    """
-    try:
-        found = release.correlation(names[0], names[1], unknown="default")
-    except QueryError:
-        return 0.0, 0.0
-    low, high = (np.nan if end is None else end for end in (found.low, found.high))
-    return low, high
 
 
 def _judged_triple(
