@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from benchmarks.__main__ import chosen, keep
 from benchmarks.relation_tables import KNOWN, fresh_a, fresh_b, mixed35, strong86, wide_code
 from benchmarks.relations import PARTS
+
 from dualquery.evaluation.fidelity import cramers_v
 from dualquery.evaluation.joint import shares_of
 from dualquery.rows.encoded import EncodedRows
