@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import csv
 
 from benchmarks.relation_tables import KNOWN, Made, fresh_a, fresh_b, mixed35, strong86, wide_code
 from benchmarks.tables import data_folder, missing, public_table, true_answers
@@ -34,6 +36,7 @@ from dualquery.evaluation.coverage import CLASSES, Held
 from dualquery.evaluation.fidelity import cramers_v
 from dualquery.evaluation.joint import correlation, numbers_of, shares_of
 from dualquery.evaluation.relations import Closeness, Relations, relations
+from dualquery.paper.datasets.catalogue import DATA_SETS
 from dualquery.paper.datasets.encoded import EncodedTable
 from dualquery.paper.demo.survey import example
 from dualquery.release.page.distributions import PAIRS
@@ -249,31 +252,41 @@ def adult(epsilon: float) -> Rows:
 def boosted_trees(judge: Judge, release: Release, sample: Codes) -> Figures:
     """How well trees guess the income of a third of the private rows: the area under the curve.
 
-    They are trained on synthetic rows, and on the other two thirds. The release has seen the rows
-    that are guessed; at the ε of interest that is of no help.
+    They are trained on as many synthetic rows as there are private ones, with the values that
+    `sample` writes, and on the other two thirds. The release has seen the rows that are guessed; at
+    the ε of interest that is of no help.
     """
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.metrics import roc_auc_score
     except ImportError:
         return {}
-    place = judge.schema.position("income")
-    real = np.column_stack([judge.rows.columns[a] for a in range(len(judge.schema))])
+    schema, place = judge.schema, judge.schema.position("income")
+    file = DATA_SETS["adult"].find() or data_folder() / DATA_SETS["adult"].file
+    real = _values(csv.read_csv(file), schema)
     real = real[np.random.default_rng(0).permutation(len(real))]
     test, train = real[: len(real) // 3], real[len(real) // 3 :]
-    nominal = [
-        not one.ordered and not one.is_numeric
-        for a, one in enumerate(judge.schema.attributes)
-        if a != place
-    ]
+    made = _values(release.sample(len(real), seed=0, kind="pyarrow"), schema)
+    words = [not one.is_numeric for a, one in enumerate(schema.attributes) if a != place]
 
-    def area(rows: npt.NDArray[Any]) -> float:
-        trees = HistGradientBoostingClassifier(categorical_features=nominal, random_state=0)
+    def area(rows: npt.NDArray[np.float64]) -> float:
+        trees = HistGradientBoostingClassifier(categorical_features=words, random_state=0)
         trees.fit(np.delete(rows, place, axis=1), rows[:, place])
         chance = trees.predict_proba(np.delete(test, place, axis=1))[:, 1]
         return float(roc_auc_score(test[:, place], chance))
 
-    return {"trees_after_rows": area(sample), "trees_after_private_rows": area(train)}
+    return {"trees_after_rows": area(made), "trees_after_private_rows": area(train)}
+
+
+def _values(table: pa.Table, schema: Schema) -> npt.NDArray[np.float64]:
+    """Numbers as they are, words as their place in the domain."""
+    columns = []
+    for one in schema.attributes:
+        cells = table.column(one.name).to_pylist()
+        if not one.is_numeric:
+            cells = [one.code_of_value(cell) for cell in cells]
+        columns.append(np.array(cells, dtype=np.float64))
+    return np.column_stack(columns)
 
 
 PARTS: dict[str, Callable[[], Rows]] = {
