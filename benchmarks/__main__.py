@@ -3,6 +3,8 @@
     python -m benchmarks                      all of them
     python -m benchmarks counting sampler     these modules
     python -m benchmarks scale.ratings        one part of a module that has parts
+    python -m benchmarks scale ratings        the same
+    python -m benchmarks scale --json FILE    also keep the figures, beside those that are in FILE
     python -m benchmarks --list
 
 A benchmark is a module of this package with a function `run() -> list[dict]`; a module may name
@@ -17,6 +19,7 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import benchmarks
@@ -48,7 +51,7 @@ def chosen(names: list[str]) -> dict[str, Run]:
     if not names:
         return runs
     wanted: dict[str, Run] = {}
-    for name in names:
+    for name in _dotted(names, runs):
         module, _, part = name.partition(".")
         if module not in runs:
             raise SystemExit(f"no benchmark {module!r}; there are {', '.join(runs)}")
@@ -58,6 +61,27 @@ def chosen(names: list[str]) -> dict[str, Run]:
             )
         wanted[name] = parts_of(module)[part] if part else runs[module]
     return wanted
+
+
+def _dotted(names: list[str], runs: dict[str, Run]) -> list[str]:
+    """Parts that follow their module's name, as `module.part`."""
+    found: list[str] = []
+    module = None
+    for name in names:
+        if name in runs:
+            module = name
+        elif module is not None and name in parts_of(module):
+            if found[-1] == module:  # its parts are named, so not all of them are wanted
+                found.pop()
+            name = f"{module}.{name}"
+        found.append(name)
+    return found
+
+
+def keep(file: Path, results: dict[str, list[dict[str, Any]]]) -> None:
+    """Add results to a file of results; those of the same name are replaced."""
+    stored = json.loads(file.read_text()) if file.is_file() else {}
+    file.write_text(json.dumps(stored | results, indent=1) + "\n")
 
 
 def show(name: str, rows: list[dict[str, Any]]) -> None:
@@ -95,6 +119,7 @@ def main() -> None:
         "names", nargs="*", help="modules, or parts of them; all where none is given"
     )
     parser.add_argument("--list", action="store_true", help="what there is")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also keep the figures in a file")
     options = parser.parse_args()
     if options.list:
         for name in found():
@@ -104,6 +129,8 @@ def main() -> None:
     for name, run in chosen(options.names).items():
         results[name] = run()
         show(name, results[name])
+        if options.json is not None:  # after each, because the next one may take hours
+            keep(options.json, results)
     json.dump(results, sys.stdout, indent=1)
     print()
 

@@ -45,7 +45,9 @@ def test_release_answer_sample_evaluate(run, files, release) -> None:
     assert figures["queries"] == 300
     assert set(figures["baselines"]) == {"zeros", "uniform", "independent"}
     assert "NOT PRIVATE" in done.err
-    assert "NOT PRIVATE" in run("evaluate", files / "out", files / "table.csv").out
+    shown = run("evaluate", files / "out", files / "table.csv").out
+    assert "NOT PRIVATE" in shown
+    assert "Percentages of true figures that lie in their 95 % intervals" in " ".join(shown.split())
 
 
 def test_refit_and_rows_on_a_condition(run, files, release) -> None:
@@ -197,6 +199,7 @@ def test_evaluate_says_what_a_reviewer_asks(run, files, release) -> None:
         "single columns: total variation",
         "pairs of columns",
         "K-marginal score of NIST's SDNist, computed by us",
+        "TV of the tenth that depends most",
     ):
         assert words in " ".join(done.out.split())
     assert sorted(file.name for file in (files / "sd").iterdir()) == [
@@ -206,6 +209,8 @@ def test_evaluate_says_what_a_reviewer_asks(run, files, release) -> None:
     assert told["coverage"] is None
     assert set(told["columns"]) == set(dq.load(files / "out").schema.names)
     assert 0 < told["k_marginal"] <= 1000
+    assert told["relations"]["coverage"] is None
+    assert 0.0 <= told["relations"]["rows"]["strongest"] <= 1.0
     inside = run("evaluate", files / "out", files / "table.csv", "--sdmetrics", files / "out" / "x")
     assert (inside.code, inside.err.count("\n")) == (2, 1)
     assert "inside the release" in inside.err

@@ -135,6 +135,7 @@ def test_the_private_page_shows_all_of_it(judged: Evaluation, exact: Release) ->
     for words in (
         "What the intervals hold", "Single columns", "Pairs of columns", "Guessing a column",
         "K-marginal score as NIST's SDNist defines it", "one by one",
+        "TV of the tenth that depends most", "conditional shares", "strongest tenth",
     ):  # fmt: skip
         assert words in page
 

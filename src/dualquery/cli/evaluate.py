@@ -82,6 +82,8 @@ def evaluate(
     console.print(error_table(result))
     for line in details(result):
         console.print(options.shown(line), highlight=False)
+    for table_of in relation_tables(result):
+        console.print(table_of)
 
 
 def details(result: Evaluation) -> list[str]:
@@ -181,6 +183,45 @@ def _check_report(report: Path, directory: Path) -> None:
     if report.is_dir() or not report.parent.is_dir():
         raise ParameterError(f"--report {str(report)!r}; expected a file in a folder that exists")
     check_target(report)
+
+
+def relation_tables(result: Evaluation) -> list[Table]:
+    """How well relations between columns came through, and whether intervals hold there."""
+    from rich.table import Table
+
+    from dualquery.evaluation.wording import (
+        CLOSENESS_HEADS,
+        COVERAGE_NOTE,
+        NOTE,
+        closeness_rows,
+        coverage_heads,
+        coverage_rows,
+    )
+
+    found = result.relations
+    if found is None:
+        return []
+    shown: list[tuple[tuple[str, ...], list[list[str]], str]] = [
+        (CLOSENESS_HEADS, closeness_rows(found), NOTE)
+    ]
+    if found.coverage is not None:
+        shown.append((coverage_heads(short=True), coverage_rows(found.coverage), COVERAGE_NOTE))
+    tables = []
+    for heads, rows, note in shown:
+        table = Table(
+            title="NOT PRIVATE",
+            title_justify="left",
+            caption=note,
+            caption_justify="left",
+            padding=(0, 0),
+            pad_edge=False,
+        )
+        for place, head in enumerate(heads):
+            table.add_column(head, justify="right" if place else "left")
+        for row in rows:
+            table.add_row(*row)
+        tables.append(table)
+    return tables
 
 
 def error_table(result: Evaluation) -> Table:

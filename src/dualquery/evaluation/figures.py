@@ -13,10 +13,12 @@ from dualquery.baselines.baseline import Baseline
 from dualquery.baselines.independent import Independent
 from dualquery.baselines.product import Uniform, Zeros
 from dualquery.evaluation.fidelity import Fidelity, K, fidelity
+from dualquery.evaluation.relations import Relations, columns_of, relations
 from dualquery.evaluation.usefulness import Usefulness, usefulness
 from dualquery.release.asking.figure import WITHIN
 from dualquery.release.release import Release
 from dualquery.rows.counting import count_rows
+from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
 from dualquery.rows.persons import ByPerson
@@ -59,6 +61,8 @@ class Evaluation:
             queries and by kind of query; None if the release knows no standard errors.
         fidelity: how well single columns, pairs and triples came through.
         usefulness: what a classifier learns from synthetic rows, if a target was named.
+        relations: how well relations between columns came through, in answers and in rows, and
+            whether the intervals hold there; None if fewer than two columns are known.
     """
 
     workload: Workload
@@ -70,6 +74,7 @@ class Evaluation:
     coverage: dict[str, float] | None = None
     fidelity: Fidelity | None = None
     usefulness: Usefulness | None = None
+    relations: Relations | None = None
 
     def __repr__(self) -> str:
         return (
@@ -94,6 +99,7 @@ class Evaluation:
             "verdict": self.verdict,
             **({} if self.fidelity is None else _fidelity_entries(self.fidelity)),
             **({} if self.usefulness is None else {"target": asdict(self.usefulness)}),
+            "relations": None if self.relations is None else self.relations.to_dict(),
             "private": False,
         }
 
@@ -130,6 +136,7 @@ def evaluate(
     if not answers.rows:
         raise TableError("no row of the table weighs anything, so there is nothing to compare with")
     truth = answers.counts / answers.rows
+    columns = columns_of(release)
     baselines: list[Baseline] = [Zeros(), Uniform()]
     if release.privacy.delta > 0.0:  # its Gaussian noise promises nothing at δ = 0
         baselines.append(
@@ -153,6 +160,9 @@ def evaluate(
         coverage_by_kind(release, asked, released, truth),
         fidelity(release, opened, schema, treatment),
         None if target is None else usefulness(release, opened, schema, target, treatment),
+        relations(release, EncodedRows.read(opened, schema, columns, treatment))
+        if len(columns) > 1
+        else None,
     )
 
 

@@ -12,6 +12,14 @@ import numpy.typing as npt
 from dualquery.domain.printing import format_query
 from dualquery.evaluation.fidelity import Fidelity, K
 from dualquery.evaluation.figures import BASELINES, Evaluation
+from dualquery.evaluation.wording import (
+    CLOSENESS_HEADS,
+    COVERAGE_NOTE,
+    NOTE,
+    closeness_rows,
+    coverage_heads,
+    coverage_rows,
+)
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, four_digits
 from dualquery.release.page.charts import Axes, legend
@@ -57,6 +65,7 @@ def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
         "What the intervals hold": _coverage(result),
         "Single columns": _columns(result),
         "Pairs of columns": _pairs(result),
+        "Relations": _relations(result),
         "Guessing a column": _guesses(result),
         "True against released answers": _scatter(result),
         "How large the errors are": _histogram(result),
@@ -192,6 +201,17 @@ def _association(found: Fidelity) -> str:
         'aria-label="Association of all pairs of columns, private above and released below the '
         f'diagonal">{"".join(parts)}</svg></div>'
     )
+
+
+def _relations(result: Evaluation) -> str:
+    found = result.relations
+    if found is None:
+        return ""
+    text = f"<p>{escape(NOTE)}</p>" + _table(list(CLOSENESS_HEADS), closeness_rows(found))
+    if found.coverage is None:
+        return text
+    note = f"<p>{escape(COVERAGE_NOTE)}</p>"
+    return text + note + _table(list(coverage_heads()), coverage_rows(found.coverage))
 
 
 def _guesses(result: Evaluation) -> str:
