@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.domain.free import Filling, Free
-from dualquery.model.forest.trees import Trees
+from dualquery.model.forest.edges import Edges
+from dualquery.model.forest.trees import APART, Trees
 from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
 from dualquery.model.terms import Singles, Slopes, Term
@@ -230,9 +231,23 @@ class Ascent:
         top = np.repeat(np.maximum.reduceat(logits, start[:-1]), sizes, axis=0)
         shares = np.exp(logits - top)
         shares /= np.repeat(np.add.reduceat(shares, start[:-1]), sizes, axis=0)
-        tables = np.repeat(free.shares(schema)[:, None], parameters.components, axis=1)
-        tables[self.stack.codes] = self.stack.expand(shares)
-        return Mixture(schema, parameters.weights, tables)
+        own = np.repeat(free.shares(schema)[:, None], parameters.components, axis=1)
+        own[self.stack.codes] = self.stack.expand(shares)
+        return Mixture(schema, parameters.weights, own, self._edges(parameters))
+
+    def _edges(self, parameters: Parameters) -> Edges | None:
+        """What joins the attributes, by their places in the schema."""
+        if not len(self.trees.children):
+            return None
+        named = self.stack.attributes
+        parent = np.full(len(self.stack.schema), APART, dtype=np.int64)
+        parent[named[self.trees.children]] = named[self.trees.parents]
+        return Edges(
+            Trees(parent),
+            self.stack.groups,
+            parameters.ties.astype(np.float64)[None],
+            np.zeros(parameters.components, dtype=np.int64),
+        )
 
 
 def _summed(
