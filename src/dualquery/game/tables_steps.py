@@ -70,6 +70,8 @@ class TablesPlan:
             needs more than independent attributes.
         faint: whether pairs are so noisy that one-way tables are about bins, not sub-bins, and that
             shrinkage is weak.
+        largest_tree: the most attributes that edges join; 1 for a model without edges.
+        shrinkage: κ of all attributes alike; 0 if it follows what each attribute's tables show.
     """
 
     budget: Budget
@@ -83,6 +85,8 @@ class TablesPlan:
     last_steps: int
     wide: bool = False
     faint: bool = False
+    largest_tree: int = 1
+    shrinkage: float = 0.0
 
     @cached_property
     def purse(self) -> Purse:
@@ -99,8 +103,16 @@ class TablesPlan:
     def from_dict(cls, budget: Budget, content: Document) -> TablesPlan:
         """The inverse of `to_dict`, also for the releases of earlier versions."""
         steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
-        # At first every mixture was fitted between rounds, too, and no table was wide or faint.
-        known = {"round_members": content["members"], "wide": False, "faint": False, **content}
+        # At first every mixture was fitted between rounds, too, no table was wide or faint, and no
+        # model had edges.
+        known = {
+            "round_members": content["members"],
+            "wide": False,
+            "faint": False,
+            "largest_tree": 1,
+            "shrinkage": 0.0,
+            **content,
+        }
         return cls(budget, steps, **{name: known[name] for name in _SETTINGS})
 
     @property
@@ -172,6 +184,8 @@ _SETTINGS = (
     "last_steps",
     "wide",
     "faint",
+    "largest_tree",
+    "shrinkage",
 )
 
 

@@ -63,9 +63,15 @@ def climbed(
     return tuple(found)
 
 
-def merged(members: Sequence[Mixture]) -> Mixture:
-    """The average of several mixtures over the same schema."""
-    weights = np.concatenate([one.weights for one in members]) / len(members)
+def merged(members: Sequence[Mixture], parts: Sequence[float] = ()) -> Mixture:
+    """The average of several mixtures over the same schema, with the same edges.
+
+    Args:
+        members: the mixtures.
+        parts: of each in the average, adding up to one; all alike if left out.
+    """
+    parts = parts or [1.0 / len(members)] * len(members)
+    weights = np.concatenate([part * m.weights for part, m in zip(parts, members, strict=True)])
     edges = [one.edges for one in members if one.edges is not None]
     return Mixture(
         members[0].schema,

@@ -225,8 +225,10 @@ class Mixture:
             a = max(waiting, key=lambda one: (0 if depth is None else int(depth[one]), -one))
             waiting.discard(a)
             part = slice(*self.schema.code_start[a : a + 2])
-            factor = np.ones((part.stop - part.start, 1)) if a not in factors else (
-                np.asarray(factors[a], dtype=np.float64)[:, None]
+            factor = (
+                np.ones((part.stop - part.start, 1))
+                if a not in factors
+                else (np.asarray(factors[a], dtype=np.float64)[:, None])
             )
             if a in messages:  # one row per component, one column per group of this attribute
                 assert self.edges is not None

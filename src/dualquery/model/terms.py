@@ -25,9 +25,14 @@ class Slopes(NamedTuple):
 class Term(Protocol):
     """A part of the log-likelihood of what was released."""
 
-    def slopes(self, tables: Singles, weights: Singles, given: Singles | None = None) -> Slopes:
-        """The term at these tables (a row per code, a column per component) and weights.
+    def slopes(self, tables: Singles, weights: Singles) -> Slopes:
+        """The term at these tables (a row per code, a column per component) and weights."""
+        ...
 
-        `given` are the conditional probabilities of edges, if there are any.
-        """
+
+class JoinedTerm(Term, Protocol):
+    """A term that knows edges."""
+
+    def slopes(self, tables: Singles, weights: Singles, given: Singles | None = None) -> Slopes:
+        """The same, with the conditional probabilities of edges."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from dualquery.model.forest.edges import Edges
 from dualquery.model.forest.trees import APART, Trees
 from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
-from dualquery.model.terms import Singles, Slopes, Term
+from dualquery.model.terms import JoinedTerm, Singles, Slopes, Term
 
 DECAY_MEAN, DECAY_SQUARE = 0.9, 0.99
 
@@ -256,7 +257,7 @@ def _summed(
     """The slopes of all terms together; with edges there is one term, what was measured."""
     if given is not None:
         (term,) = terms
-        return term.slopes(tables, weights, given)
+        return cast("JoinedTerm", term).slopes(tables, weights, given)
     total = terms[0].slopes(tables, weights)
     for term in terms[1:]:
         more = term.slopes(tables, weights)

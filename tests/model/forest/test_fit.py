@@ -71,7 +71,7 @@ def test_slopes_are_those_of_the_enumerated_likelihood(name: str) -> None:
     flat = here.flat.astype(float)
     plain = value(trees, stack.start, flat, k, tables)
     assert slopes.value == pytest.approx(plain + RIDGE / 2.0 * (here.ties**2).sum(), rel=1e-4)
-    for place in random.choice(len(flat), 25, replace=False).tolist() + [-1, -k - 1]:
+    for place in [*random.choice(len(flat), 25, replace=False).tolist(), -1, -k - 1]:
         step = np.zeros_like(flat)
         step[place] = 1e-4
         higher = value(trees, stack.start, flat + step, k, tables)

@@ -71,7 +71,9 @@ def test_answers_are_the_enumerated_ones(name: str, grouped: bool) -> None:
         random_marginals(SCHEMA, 2, 40, seed=2),
         parities(SCHEMA, 3, 50, seed=3),
     ):
-        holds = np.array([[_holds(workload.query(q), row) for row in every] for q in range(len(workload))])
+        holds = np.array(
+            [[_holds(workload.query(q), row) for row in every] for q in range(len(workload))]
+        )
         assert model.answers(workload) == pytest.approx(holds @ whole.reshape(-1), abs=1e-7)
 
 

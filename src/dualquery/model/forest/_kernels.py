@@ -169,9 +169,7 @@ def _joint(margins, top, tops, left, right, lefts, rights, out):
                 for j in range(rights):
                     for k in range(components):
                         out[i * rights + j, k] += (
-                            margins[top + c, k]
-                            * left[c * lefts + i, k]
-                            * right[c * rights + j, k]
+                            margins[top + c, k] * left[c * lefts + i, k] * right[c * rights + j, k]
                         )
 
 

@@ -1,4 +1,4 @@
-"""Answers to many queries about attributes that edges join: one table for each set of attributes."""
+"""Answers to many queries about joined attributes: one table for each set of attributes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def joined_answers(model: Mixture, workload: Workload, queries: Ints) -> Floats:
     attributes = np.where(matrix >= 0, workload.literals.attribute[np.maximum(matrix, 0) >> 1], -1)
     order = np.argsort(attributes, axis=1, kind="stable")
     attributes = np.take_along_axis(attributes, order, axis=1)
-    terms = np.take_along_axis(matrix, order, axis=1)
+    terms = np.take_along_axis(matrix, order, axis=1).astype(np.int64)
     keys = np.concatenate([attributes, workload.is_parity[queries][:, None]], axis=1)
     sets, which = np.unique(keys, axis=0, return_inverse=True)
     by_set = np.argsort(which.reshape(-1), kind="stable")
@@ -97,7 +97,7 @@ def _answers_of_set(
 
 
 def _sets(workload: Workload, attribute: int, terms: Ints, parity: bool) -> Floats:
-    """One column per term: 1 for the codes that satisfy it; of a parity -1 for those, 1 for others."""
+    """One column per term: 1 for codes that satisfy it, else 0; of a parity -1 and 1."""
     size = int(workload.schema.sizes[attribute])
     found = np.zeros((size, len(terms)))
     literals = workload.literals

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.stored import Array, Arrays
 from dualquery.model.forest.trees import APART, Trees
 from dualquery.workloads.marginals import Groups
 
@@ -47,6 +48,22 @@ class Edges:
         """The attributes that have an edge."""
         return frozenset([*self.trees.children.tolist(), *self.trees.parents.tolist()])
 
+    def to_arrays(self) -> dict[str, Array]:
+        """The edges as arrays, for files."""
+        return {
+            "parent": self.trees.parent,
+            "group_of_code": self.groups.of_code,
+            "group_sizes": self.groups.sizes,
+            "ties": self.ties,
+            "fit": self.fit,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, code_start: Ints) -> Edges:
+        """The inverse of `to_arrays`; the schema says where the codes of attributes begin."""
+        groups = Groups(code_start, arrays["group_of_code"], arrays["group_sizes"])
+        return cls(Trees(arrays["parent"]), groups, arrays["ties"], arrays["fit"])
+
     def in_groups(self, codes: Floats, attribute: int) -> Floats:
         """Shares of groups from those of codes: one row per component each."""
         groups = self.groups.of_attribute(attribute)
@@ -67,7 +84,8 @@ class Edges:
         pull = np.exp(tied - tied.max(axis=2, keepdims=True))[self.fit]
         shares = own[:, None, :] * pull
         total = shares.sum(axis=2, keepdims=True)
-        return shares / np.where(total > 0.0, total, 1.0)
+        found: Floats = shares / np.where(total > 0.0, total, 1.0)
+        return found
 
     def of_components(self, chosen: npt.NDArray[np.integer | np.bool_]) -> Edges:
         """The edges of some components, or of all of them several times."""

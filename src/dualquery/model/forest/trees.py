@@ -76,8 +76,9 @@ class Trees:
     def children(self) -> Ints:
         """The attributes that have a parent, those nearer to their roots first. Edge e leads to the
         e-th of them."""
-        order = np.argsort(self.depth, kind="stable")
-        return order[self.parent[order] != APART]
+        order: Ints = np.argsort(self.depth, kind="stable")
+        found: Ints = order[self.parent[order] != APART]
+        return found
 
     @cached_property
     def parents(self) -> Ints:
@@ -130,7 +131,7 @@ class Trees:
 class Ways:
     """The ways that some tables need, listed so that each is one edge and then a shorter way.
 
-    Way w leads from `top[w]` to `below[w]`. Its first step is edge `first[w]`, and the rest of it is
+    Way w leads from `top[w]` to `below[w]`. Its first step is edge `first[w]`. The rest of it is
     way `rest[w]`, which stands before it in the list; `APART` if the edge is all of it.
     """
 
