@@ -58,8 +58,8 @@ def forest_of(
         first, second = (shares[stack.start[i] : stack.start[i + 1]] for i in (a, b))
         expected = total * np.outer(first, second).reshape(-1)
         squares = (summed * variance - expected) ** 2
-        cells = len(squares)
-        if (squares.sum() / variance - cells) / np.sqrt(2.0 * cells) > CLEAR:
+        count = len(squares)
+        if (squares.sum() / variance - count) / np.sqrt(2.0 * count) > CLEAR:
             beyond = ((squares - variance) / (expected + 2.0 * np.sqrt(variance))).sum()
             weighed.append((float(beyond), a, b))
     return spanning(len(stack.attributes), weighed, largest)
