@@ -116,6 +116,13 @@ _RARE = {
     "counts": Declared("i4 i8", ("cells",)),
 }
 
+_CHOICE = {
+    "attributes": Declared("i4", ("chosen", "widest"), least=-1, below="attributes"),
+    "temperature": Declared("f8", least=0.0, most=HOTTEST),
+    "candidates": Declared("i8", least=1, most=2**31),
+    "digest": Declared("u1", (16,), least=0, most=255),
+}
+
 _COUNT = Number(0, 1e12, whole=True)
 _STEPS, _FITS = Number(0, 20_000, whole=True), Number(1, 4096, whole=True)
 """Steps and sizes of fits: tens of times as many as any plan has."""
@@ -248,7 +255,9 @@ def moves(names: Collection[str]) -> Mapping[str, Declared]:
 
 
 def measured(names: Collection[str]) -> Mapping[str, Declared]:
-    """The arrays of a measurement, of whichever kind has arrays of these names."""
+    """The arrays of a measurement or a choice, of whichever kind has arrays of these names."""
+    if "candidates" in names:
+        return _CHOICE
     if "rare_codes" not in names:
         return _MEASURED
     return _CHARGES if "edges" in names else _RARE
@@ -334,8 +343,10 @@ def check_records(records: Array | None, schema: Schema) -> None:
 def check_measured(arrays: Arrays) -> None:
     """Refuse tables whose groups are no partition, and counts that are not those of their cells.
 
-    The price of a table rests on its cells being disjoint.
+    The price of a table rests on its cells being disjoint. A choice looks at its own sets.
     """
+    if "candidates" in arrays:
+        return
     if "rare_codes" in arrays:
         edges = arrays.get("edges")
         if edges is not None and (edges[0] != 0 or not (edges[1:] > edges[:-1]).all()):

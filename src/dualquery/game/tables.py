@@ -20,6 +20,7 @@ from dualquery.game.rare_steps import (
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Round, Transcript
+from dualquery.privacy.choosing import Choice
 from dualquery.privacy.measuring import measure
 from dualquery.privacy.rare import Charges, Rare
 from dualquery.privacy.sampler import Draws
@@ -123,8 +124,8 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         return False
     if isinstance(one, Charges | Rare):
         return is_rare_step(step, one, player, known)
-    if is_about_rare_cells(player, known, step):
-        return False
+    if isinstance(one, Choice) or is_about_rare_cells(player, known, step):
+        return False  # no step chooses tables
     tables = one.marginals.attributes
     if step.kind is Kind.AGAIN:
         fits = player.may_be_second(one.marginals)

@@ -39,6 +39,7 @@ from dualquery.model.prior import informed
 from dualquery.model.stack import Stack
 from dualquery.model.strengths import strengths, strongest
 from dualquery.model.training import Ascent, Parameters
+from dualquery.privacy.choosing import Choice
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.rare import Charges, Rare
 from dualquery.workloads.marginals import Groups, Marginals
@@ -70,7 +71,8 @@ class Known:
 
     Attributes:
         measurements: in order; moved towards a public start, if there is one.
-        named: sets of attributes that the last draws named and that were not measured since.
+        named: sets of attributes that the last draws named, or chose, and that were not measured
+            since.
         members: the logits of every mixture that is kept up to date; none before the first fit.
         trees: the forest of the fits; None without edges.
         waiting: those of the others, as the first fit left them; the last fit takes them up.
@@ -335,6 +337,8 @@ class TablesPlayer:
             return replace(known, charges=(*known.charges, released.measurement), named=())
         if isinstance(released.measurement, Rare):
             return replace(known, rare=(*known.rare, released.measurement), named=())
+        if isinstance(released.measurement, Choice):
+            return replace(known, named=released.measurement.sets)
         if released.measurement is not None:
             measured = released.measurement
             # A model is about bins; sub-bins are for the values inside them.

@@ -3,6 +3,7 @@
 from tools.mutants.catalogue import (
     accounting,
     baselines,
+    choosing,
     counting,
     draws,
     engines,
@@ -22,6 +23,7 @@ MUTANTS = (
     *noise.MUTANTS,
     *tables.MUTANTS,
     *rare.MUTANTS,
+    *choosing.MUTANTS,
     *accounting.MUTANTS,
     *reader.MUTANTS,
     *persons.MUTANTS,
