@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
-from dualquery.model.forest.answers import table_of_sets
-from dualquery.model.mixture import Mixture
+from dualquery.model.forest.answers import shares_of
 from dualquery.release.release import Release, load
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.encoded import EncodedRows
@@ -86,7 +85,7 @@ def _of_release(release: Release, schema: Schema, seeded: bool) -> Start:
     return Start(
         _name("an earlier release", places, digest.hexdigest()),
         places >= 0,
-        lambda marginals: _of_mixture(model, places, marginals),
+        lambda marginals: shares_of(model, marginals, places),
     )
 
 
@@ -124,18 +123,3 @@ def _places(known: Schema, schema: Schema) -> npt.NDArray[np.int64]:
 
 def _name(kind: str, places: npt.NDArray[np.int64], digest: str) -> str:
     return f"{kind}, {(places >= 0).sum()} of {len(places)} columns, sha256 {digest[:16]}"
-
-
-def _of_mixture(model: Mixture, places: npt.NDArray[np.int64], marginals: Marginals) -> Floats:
-    """The shares of cells by a model whose schema may hold other columns, too."""
-    groups = marginals.groups
-    sets = {
-        int(a): np.eye(groups.sizes[a])[groups.of_attribute(int(a))]
-        for a in np.unique(marginals.attributes)
-    }
-    return np.concatenate(
-        [
-            table_of_sets(model, {int(places[a]): sets[a] for a in attributes}).reshape(-1)
-            for attributes in marginals.attributes.tolist()
-        ]
-    )

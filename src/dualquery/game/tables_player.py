@@ -24,6 +24,7 @@ from dualquery.model.again import (
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.dependence import Dependence
 from dualquery.model.ensemble import Climb, climbed, published
+from dualquery.model.forest.answers import shares_of
 from dualquery.model.forest.choosing import forest_of, transferred
 from dualquery.model.forest.trees import Trees
 from dualquery.model.grouping import (
@@ -39,7 +40,7 @@ from dualquery.model.prior import informed
 from dualquery.model.stack import Stack
 from dualquery.model.strengths import strengths, strongest
 from dualquery.model.training import Ascent, Parameters
-from dualquery.privacy.choosing import Choice
+from dualquery.privacy.choosing import Against, Candidates, Choice
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.rare import Charges, Rare
 from dualquery.workloads.marginals import Groups, Marginals
@@ -210,6 +211,28 @@ class TablesPlayer:
         """What makes models of the fits."""
         return Ascent(self._stack(known), self.components(known), trees=known.trees)
 
+    def candidates(self, known: Known) -> Candidates:
+        """The tables that can be chosen: all pairs that are asked about together."""
+        return Candidates((Marginals(self._stack(known).groups, self._sets(Kind.PAIRS)[0]),))
+
+    def against(self, known: Known, number: int) -> Against:
+        """What candidates of a step are scored against: the fits, or before them independence.
+
+        Args:
+            known: what was released before.
+            number: of the step; the next one measures what is chosen.
+        """
+        following = self.plan.steps[number + 1]
+        noise = self.plan.purse.deviation(following.share, following.tables)
+        if known.members is not None:
+            shares = partial(shares_of, self.model(known))
+        else:
+            stack = self._stack(known)
+            assert self._stacks is not None  # the stack was just made
+            shares = partial(_independent_shares, stack, self._stacks[2])
+        spread = self.plan.budget.unit.chance
+        return Against(shares, self.total(known), noise, spread=spread)
+
     def found_trees(self, known: Known) -> Trees | None:
         """The forest that the measured pairs show; None for a model without edges.
 
@@ -257,8 +280,10 @@ class TablesPlayer:
         after = self._with(known, released)
         steps = self.plan.steps
         last = number == len(steps) - 1
-        if not last and steps[number + 1].kind is not Kind.DRAWS:
+        if not last and steps[number + 1].kind not in (Kind.DRAWS, Kind.CHOICE):
             return TablesMove()
+        if not last and not any(one.marginals.arity > 1 for one in after.measurements):
+            return TablesMove()  # without larger tables there is nothing to fit
         begun = after.members
         if begun is None:
             rate, count = RATE, self.plan.first_steps
@@ -498,6 +523,18 @@ class TablesPlayer:
                 for one in rest
             ),
         ]
+
+
+def _independent_shares(stack: Stack, shares: Floats, marginals: Marginals) -> Floats:
+    """The share of every cell of some tables if their attributes are independent."""
+    first = stack.start[stack.positions(marginals.attributes)]
+    found = []
+    for begin, shape in zip(first, marginals.shapes, strict=True):
+        cells = np.ones(1)
+        for row, size in zip(begin, shape, strict=True):
+            cells = np.outer(cells, shares[row : row + size]).reshape(-1)
+        found.append(cells)
+    return np.concatenate(found)
 
 
 def _reunited(known: Known) -> Known:

@@ -148,8 +148,9 @@ def check_plan(parameters: RunParameters, transcript: Transcript, schema: Schema
     ]
     if rare not in (tables_instead, every):
         raise ReleaseError("its rounds are not those of the plan in its parameters")
-    if any(isinstance(one.measurement, Choice) for one in transcript):
-        raise ReleaseError("it chose tables, but its plan has no step that does")
+    chosen = [isinstance(one.measurement, Choice) for one in transcript]
+    if chosen != [step.kind is Kind.CHOICE for step in plan.steps]:
+        raise ReleaseError("it chose tables, but its plan has no step that does, or the reverse")
     drawn = [step.kind is Kind.DRAWS for step in plan.steps]
     if drawn != [not one for one in measured] or any(
         len(one.draws) for one in transcript if one.measurement is not None

@@ -115,7 +115,7 @@ MUTANTS = (
     Mutant(
         "choice-of-a-release-without-a-step",
         "src/dualquery/release/verifying.py",
-        "    if any(isinstance(one.measurement, Choice) for one in transcript):\n",
+        "    if chosen != [step.kind is Kind.CHOICE for step in plan.steps]:\n",
         "    if False:\n",
         (f"{_ROUNDS}::test_a_choice_that_no_step_makes_is_refused",),
         "A release holds a choice that its plan does not make.",

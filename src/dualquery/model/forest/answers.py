@@ -11,6 +11,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from dualquery.model.forest.edges import Inferred
     from dualquery.model.mixture import Mixture
+    from dualquery.workloads.marginals import Marginals
     from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
@@ -132,6 +133,30 @@ def table_of_sets(model: Mixture, asked: Mapping[int, Floats]) -> Floats:
     order = [a for i, (tree, _) in enumerate(parts) if i != last for a in tree] + parts[last][0]
     table = table.reshape([asked[a].shape[1] for a in order])
     return np.moveaxis(table, [order.index(a) for a in names], range(len(names)))
+
+
+def shares_of(
+    model: Mixture, marginals: Marginals, places: npt.NDArray[np.integer] | None = None
+) -> Floats:
+    """The share of every cell of some tables, laid end to end.
+
+    Args:
+        model: any mixture.
+        marginals: the tables.
+        places: where their attributes stand in the model's schema, if that is another one.
+    """
+    groups = marginals.groups
+    sets = {
+        a: np.eye(int(groups.sizes[a]))[groups.of_attribute(a)]
+        for a in np.unique(marginals.attributes).tolist()
+    }
+    place = {a: a if places is None else int(places[a]) for a in sets}
+    return np.concatenate(
+        [
+            table_of_sets(model, {place[a]: sets[a] for a in attributes}).reshape(-1)
+            for attributes in marginals.attributes.tolist()
+        ]
+    )
 
 
 def shares_by_component(model: Mixture, asked: Mapping[int, Floats]) -> Floats:
