@@ -77,6 +77,7 @@ class Known:
         members: the logits of every mixture that is kept up to date; none before the first fit.
         trees: the forest of the fits; None without edges.
         waiting: those of the others, as the first fit left them; the last fit takes them up.
+        waiting_trees: the forest that these were fitted with.
         heard: the measurements as they were released, in bins.
         fine: the one-way tables in sub-bins, as they were released.
         again: what was measured in sub-bins since.
@@ -89,6 +90,7 @@ class Known:
     members: npt.NDArray[np.float32] | None = None
     trees: Trees | None = None
     waiting: npt.NDArray[np.float32] | None = None
+    waiting_trees: Trees | None = None
     heard: tuple[Measurement, ...] = ()
     fine: Measurement | None = None
     again: tuple[Measurement, ...] = ()
@@ -288,7 +290,7 @@ class TablesPlayer:
         if begun is None:
             rate, count = RATE, self.plan.first_steps
         elif last:
-            after = _reunited(after)
+            after = self._reunited(after)
             rate, count = RATE, self.plan.last_steps
         else:
             # Between rounds a few of the fits are enough to say where they are wrong.
@@ -310,12 +312,18 @@ class TablesPlayer:
         found = expect(TablesMove, move).members
         if found is None:
             return after
-        waiting = after.waiting
+        waiting, trees = after.waiting, after.waiting_trees
         if after.members is None or _rows(found) == self.plan.members:
-            waiting = None
+            waiting = trees = None
         elif _rows(after.members) == self.plan.members:
-            waiting = after.members[_rows(found) :]
-        return replace(after, members=found, waiting=waiting, trees=self.found_trees(after))
+            waiting, trees = after.members[_rows(found) :], after.trees
+        return replace(
+            after,
+            members=found,
+            waiting=waiting,
+            waiting_trees=trees,
+            trees=self.found_trees(after),
+        )
 
     def recall(self, transcript: Transcript) -> Known:
         """What is known at the end of a transcript."""
@@ -451,6 +459,17 @@ class TablesPlayer:
             self._listed[kind] = weighed_sets(self.workload, arity, self.weights)
         return self._listed[kind]
 
+    def _reunited(self, known: Known) -> Known:
+        """All fits together again, in one forest."""
+        if known.members is None or known.waiting is None:
+            return known
+        waiting = known.waiting
+        if known.trees is not None:
+            old = replace(known, members=waiting, trees=known.waiting_trees)
+            waiting = np.stack([one.flat for one in self._members(old, known.trees)])
+        members = np.concatenate([known.members, waiting])
+        return replace(known, members=members, waiting=None, waiting_trees=None)
+
     def _tied(self, trees: Trees | None, known: Known) -> int:
         """How many numbers tie children to their parents."""
         if trees is None:
@@ -535,13 +554,6 @@ def _independent_shares(stack: Stack, shares: Floats, marginals: Marginals) -> F
             cells = np.outer(cells, shares[row : row + size]).reshape(-1)
         found.append(cells)
     return np.concatenate(found)
-
-
-def _reunited(known: Known) -> Known:
-    """All fits together again."""
-    if known.members is None or known.waiting is None:
-        return known
-    return replace(known, members=np.concatenate([known.members, known.waiting]), waiting=None)
 
 
 def _rows(members: npt.NDArray[np.float32]) -> int:
