@@ -30,6 +30,7 @@ from tests.release.page.releases import (
     made_release,
     mixture_answer,
     wide_schema,
+    with_forest,
     with_mixture,
 )
 from tests.strategies import queries, schemas
@@ -86,12 +87,14 @@ def test_it_opens_without_a_word_on_the_console(open_page, schema: Schema) -> No
 
 
 @pytest.mark.parametrize("shape", ["small", "hostile", "wide"])
-@pytest.mark.parametrize("model", [False, True], ids=["records", "mixture"])
+@pytest.mark.parametrize("model", ["records", "mixture", "forest"])
 def test_the_model_in_the_page_answers_like_python(open_page, schema, shape, model) -> None:
     chosen = {"small": schema, "hostile": hostile_schema(), "wide": wide_schema(700)}[shape]
     release = made_release(chosen, 37)
-    if model:
+    if model == "mixture":
         release = with_mixture(release, 9)
+    elif model == "forest":
+        release = with_forest(release)
     browser = open_page(render_page(release))
     wanted = random_queries(chosen, 60)
     found = browser.execute_script(
@@ -108,7 +111,7 @@ def test_the_model_in_the_page_answers_like_python(open_page, schema, shape, mod
             table = release.cross_table(name, where=query, unknown="default")
             np.testing.assert_allclose(shown["share"], table.share, atol=1e-9)
         assert answer == pytest.approx(release.answer(query, unknown="default"), abs=1e-12)
-        if model:
+        if model == "mixture":
             assert answer == pytest.approx(mixture_answer(release, query), abs=1e-12)
         assert text == format_query(query, chosen)
 

@@ -20,6 +20,7 @@ from dualquery.rows.persons import ByPerson
 
 from .units import (
     Seen,
+    assert_choices_move_as_charged,
     assert_tables_move_as_charged,
     assert_the_range_is_reached,
     counted,
@@ -65,6 +66,11 @@ def test_a_draw_tells_no_more_of_a_person_than_its_range(unit: Unit) -> None:
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_a_person_moves_a_table_no_further_than_is_charged(unit: Unit) -> None:
     assert_tables_move_as_charged(unit, pairs(unit))
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_a_person_moves_a_choice_of_tables_no_further_than_is_charged(unit: Unit) -> None:
+    assert_choices_move_as_charged(unit, pairs(unit))
 
 
 def test_a_record_alone_is_a_unit_of_one_part() -> None:

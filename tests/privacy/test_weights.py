@@ -24,6 +24,7 @@ from dualquery.rows.weights import ByWeight
 
 from .units import (
     Seen,
+    assert_choices_move_as_charged,
     assert_tables_move_as_charged,
     assert_the_range_is_reached,
     counted,
@@ -70,6 +71,11 @@ def test_a_draw_tells_no_more_of_a_weighted_record_than_its_range(unit: Unit) ->
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_a_weighted_record_moves_a_table_no_further_than_is_charged(unit: Unit) -> None:
     assert_tables_move_as_charged(unit, pairs(unit))
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_a_weighted_record_moves_a_choice_of_tables_no_further_than_is_charged(unit: Unit) -> None:
+    assert_choices_move_as_charged(unit, pairs(unit))
 
 
 def test_the_sum_of_weights_is_private_under_both_kinds_of_neighbours() -> None:

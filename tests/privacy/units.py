@@ -11,6 +11,7 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
 from dualquery.game.query_player import QueryPlayer
+from dualquery.privacy.choosing import FINENESS, Against, choice_range, scores_of
 from dualquery.privacy.sources import SystemSource
 from dualquery.privacy.unit import Unit
 from dualquery.rows.counting import count_rows
@@ -66,3 +67,21 @@ def assert_tables_move_as_charged(unit: Unit, pairs: Iterable[tuple[Seen, Seen]]
     assert np.abs(moved).sum(axis=1).max() == unit.table_l1
     l2 = np.sqrt((moved**2).sum(axis=1)).max()
     assert 0.999999 * unit.table_l2 < l2 <= unit.table_l2
+
+
+def assert_choices_move_as_charged(unit: Unit, pairs: Iterable[tuple[Seen, Seen]]) -> None:
+    """Scores against different expectations move apart by what is charged, and no further.
+
+    A candidate of the same attributes that a model expects otherwise is like another table.
+    """
+    shares = [*np.eye(4), np.full(4, 0.25), np.array([0.7, 0.1, 0.1, 0.1])]
+    against = [
+        Against(lambda marginals, a=a: a, float(10 * unit.influence), 1.0).of(PAIR) for a in shares
+    ]
+    largest = 0.0
+    for (_, one), (_, other) in pairs:
+        moved = [int((scores_of(one, PAIR, e) - scores_of(other, PAIR, e))[0]) for e in against]
+        assert max(map(abs, moved)) <= FINENESS * unit.table_l1
+        largest = max(largest, BETA * (max(moved) - min(moved)) / FINENESS)
+    charged = choice_range(BETA, unit)
+    assert 0.999 * charged < largest <= charged

@@ -340,7 +340,8 @@ class DaskEngine:
         single = Mixture(
             model.schema,
             model.weights.astype(np.float32),
-            model.tables.astype(np.float32),
+            model.own.astype(np.float32),
+            model.edges,
         )
         return cast("npt.NDArray[np.float64]", single)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
-from dualquery.model.mixture import Mixture
+from dualquery.model.forest.answers import shares_of
 from dualquery.release.release import Release, load
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.encoded import EncodedRows
@@ -80,10 +80,12 @@ def _of_release(release: Release, schema: Schema, seeded: bool) -> Start:
         raise ParameterError("start: that release has no model; fit one with `dualquery refit`")
     places = _places(release.schema, schema)
     digest = hashlib.sha256(model.weights.tobytes() + model.tables.tobytes())
+    if model.edges is not None:
+        digest.update(model.edges.trees.parent.tobytes() + model.edges.ties.tobytes())
     return Start(
         _name("an earlier release", places, digest.hexdigest()),
         places >= 0,
-        lambda marginals: _of_mixture(model, places, marginals),
+        lambda marginals: shares_of(model, marginals, places),
     )
 
 
@@ -121,27 +123,3 @@ def _places(known: Schema, schema: Schema) -> npt.NDArray[np.int64]:
 
 def _name(kind: str, places: npt.NDArray[np.int64], digest: str) -> str:
     return f"{kind}, {(places >= 0).sum()} of {len(places)} columns, sha256 {digest[:16]}"
-
-
-def _of_mixture(model: Mixture, places: npt.NDArray[np.int64], marginals: Marginals) -> Floats:
-    """The shares of cells by a model whose schema may hold other columns, too."""
-    groups, start = marginals.groups, model.schema.code_start
-
-    def table(attribute: int) -> Floats:
-        """One row per group, one column per component."""
-        place = int(places[attribute])
-        found = np.zeros((int(groups.sizes[attribute]), len(model.weights)))
-        codes = model.tables[start[place] : start[place + 1]]
-        np.add.at(found, groups.of_attribute(attribute), codes)
-        return found
-
-    tables = {int(a): table(int(a)) for a in np.unique(marginals.attributes)}
-    parts = []
-    for attributes in marginals.attributes.tolist():
-        joint = model.weights[None, :]
-        for attribute in attributes:
-            joint = (joint[:, None, :] * tables[attribute][None, :, :]).reshape(
-                -1, len(model.weights)
-            )
-        parts.append(joint.sum(axis=1))
-    return np.concatenate(parts)

@@ -20,6 +20,9 @@ from dualquery.domain.schema import Schema
 from dualquery.model.standard_errors import KINDS, LEVELS, MOST_COUNTED, MOST_LITERALS
 from dualquery.workloads.actions import Actions
 
+DEEPEST = 12
+"""Of at most 2¹² edges in a row: a stranger's chain of a million would never be walked."""
+
 SAME = 1e-4
 """Probabilities add up to one to this distance: they are fitted in single precision."""
 
@@ -52,6 +55,15 @@ MODEL = {
     "unasked_factors": Declared("f8", (KINDS, MOST_COUNTED), least=0.0, most=1e6, optional=True),
 }
 """`model.npz`: the fitted model, and the errors of its answers."""
+
+EDGES = {
+    "parent": Declared("i8", ("attributes",), least=-1, below="attributes"),
+    "group_of_code": Declared("i4", ("codes",), least=0, below="largest"),
+    "group_sizes": Declared("i4", ("attributes",), least=1),
+    "ties": Declared("f8", ("fits", "ties"), least=-1e4, most=1e4),
+    "fit": Declared("i8", ("components",), least=0, below="fits"),
+}
+"""The same of a model with edges."""
 
 _DRAWN = {
     "queries": Declared("i8", ("draws",), least=0, below="queries"),
@@ -104,6 +116,13 @@ _RARE = {
     "counts": Declared("i4 i8", ("cells",)),
 }
 
+_CHOICE = {
+    "attributes": Declared("i4", ("chosen", "widest"), least=-1, below="attributes"),
+    "temperature": Declared("f8", least=0.0, most=HOTTEST),
+    "candidates": Declared("i8", least=1, most=2**31),
+    "digest": Declared("u1", (16,), least=0, most=255),
+}
+
 _COUNT = Number(0, 1e12, whole=True)
 _STEPS, _FITS = Number(0, 20_000, whole=True), Number(1, 4096, whole=True)
 """Steps and sizes of fits: tens of times as many as any plan has."""
@@ -128,6 +147,8 @@ PLAN = {
     "first_steps": _STEPS,
     "round_steps": _STEPS,
     "last_steps": _STEPS,
+    "largest_tree": Number(1, 2**20, whole=True, optional=True),
+    "shrinkage": Number(0.0, 1e30, optional=True),
 }
 STEP = {
     "share": Number(0.0, 1.0),
@@ -192,7 +213,7 @@ def workload(names: Collection[str]) -> Mapping[str, Declared]:
 
 def model(names: Collection[str]) -> Mapping[str, Declared]:
     """What `model.npz` holds."""
-    return MODEL
+    return {**MODEL, **EDGES} if "parent" in names else MODEL
 
 
 def transcript(rounds: int) -> Declaring:
@@ -234,7 +255,9 @@ def moves(names: Collection[str]) -> Mapping[str, Declared]:
 
 
 def measured(names: Collection[str]) -> Mapping[str, Declared]:
-    """The arrays of a measurement, of whichever kind has arrays of these names."""
+    """The arrays of a measurement or a choice, of whichever kind has arrays of these names."""
+    if "candidates" in names:
+        return _CHOICE
     if "rare_codes" not in names:
         return _MEASURED
     return _CHARGES if "edges" in names else _RARE
@@ -275,6 +298,33 @@ def check_model(arrays: Arrays, schema: Schema) -> None:
         raise ReleaseError("the probabilities of its model do not add up to one")
     if errors.size and errors.shape != (MOST_LITERALS, len(LEVELS) - 1):
         raise ReleaseError(f"error_scale has shape {errors.shape}")
+    if "parent" in arrays:
+        _check_edges(arrays, schema)
+
+
+def _check_edges(arrays: Arrays, schema: Schema) -> None:
+    """Refuse edges that form a circle, groups that are no partition, and ties of other edges."""
+    parent, of_code, sizes = arrays["parent"], arrays["group_of_code"], arrays["group_sizes"]
+    above = parent
+    for _ in range(DEEPEST):  # each time the ancestor twice as far up
+        above = np.where(above < 0, above, above[above])
+    if (above >= 0).any():
+        raise ReleaseError("the edges of its model form a circle, or are too many in a row")
+    _check_partition(schema.code_start, of_code, sizes)
+    child = parent >= 0
+    cells = (sizes[child].astype(np.float64) * sizes[parent[child]]).sum()
+    if not child.any() or cells != arrays["ties"].shape[1]:
+        raise ReleaseError(f"its model has {arrays['ties'].shape[1]} ties, expected {cells:g}")
+
+
+def _check_partition(start: Array, of_code: Array, sizes: Array) -> None:
+    """Refuse groups that are no partition of the codes of every attribute."""
+    lengths = np.diff(start)
+    if (sizes > lengths).any() or (of_code >= np.repeat(sizes, lengths)).any():
+        raise ReleaseError("the groups of its tables are none of their codes")
+    begins = np.cumsum(sizes, dtype=np.int64) - sizes
+    if not np.bincount(np.repeat(begins, lengths) + of_code, minlength=int(sizes.sum())).all():
+        raise ReleaseError("the groups of its tables are none of their codes")
 
 
 def check_rounds(arrays: Arrays, schema: Schema) -> None:
@@ -293,20 +343,17 @@ def check_records(records: Array | None, schema: Schema) -> None:
 def check_measured(arrays: Arrays) -> None:
     """Refuse tables whose groups are no partition, and counts that are not those of their cells.
 
-    The price of a table rests on its cells being disjoint.
+    The price of a table rests on its cells being disjoint. A choice looks at its own sets.
     """
+    if "candidates" in arrays:
+        return
     if "rare_codes" in arrays:
         edges = arrays.get("edges")
         if edges is not None and (edges[0] != 0 or not (edges[1:] > edges[:-1]).all()):
             raise ReleaseError("its bins of charges do not rise from 0")
         return
-    start, of_code, sizes = arrays["code_start"], arrays["of_code"], arrays["sizes"]
-    lengths = np.diff(start)
-    if (sizes > lengths).any() or (of_code >= np.repeat(sizes, lengths)).any():
-        raise ReleaseError("the groups of its tables are none of their codes")
-    begins = np.cumsum(sizes, dtype=np.int64) - sizes
-    if not np.bincount(np.repeat(begins, lengths) + of_code, minlength=int(sizes.sum())).all():
-        raise ReleaseError("the groups of its tables are none of their codes")
+    sizes = arrays["sizes"]
+    _check_partition(arrays["code_start"], arrays["of_code"], sizes)
     # As floating-point numbers: whole ones would wrap around, and fit.
     cells = sizes.astype(np.float64)[arrays["attributes"]].prod(axis=1).sum()
     if cells != len(arrays["counts"]):

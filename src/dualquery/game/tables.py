@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ReleaseError
+from dualquery.game.choosing import choose_tables
 from dualquery.game.journal import Journal, NoJournal
 from dualquery.game.loop import Drawer, Observer
 from dualquery.game.rare_steps import (
@@ -20,6 +21,7 @@ from dualquery.game.rare_steps import (
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_steps import Kind, Step, TablesPlan
 from dualquery.game.transcript import Released, Round, Transcript
+from dualquery.privacy.choosing import Choice
 from dualquery.privacy.measuring import measure
 from dualquery.privacy.rare import Charges, Rare
 from dualquery.privacy.sampler import Draws
@@ -77,6 +79,12 @@ def play_tables(
             if step.kind is Kind.DRAWS:
                 drawn = _draws(drawer, player, known, temperature, step.draws, made, answers)
                 released = Released(drawn)
+            elif step.kind is Kind.CHOICE:
+                against = player.against(known, number)
+                beta = plan.purse.choice_temperature(step.share, step.tables)
+                tables = player.candidates(known)
+                made_choice = choose_tables(tabulate, tables, against, beta, step.tables, made)
+                released = Released.measured(made_choice)
             elif is_about_rare_cells(player, known, step):
                 assert rare is not None  # a plan of rare cells is played by those who count them
                 released = Released.measured(measure_rare_step(rare, player, known, step, made))
@@ -123,7 +131,10 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         return False
     if isinstance(one, Charges | Rare):
         return is_rare_step(step, one, player, known)
-    if is_about_rare_cells(player, known, step):
+    if isinstance(one, Choice):
+        beta = plan.purse.choice_temperature(step.share, step.tables)
+        return step.kind is Kind.CHOICE and one.is_of(player.candidates(known), beta, step.tables)
+    if step.kind is Kind.CHOICE or is_about_rare_cells(player, known, step):
         return False
     tables = one.marginals.attributes
     if step.kind is Kind.AGAIN:

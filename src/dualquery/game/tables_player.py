@@ -24,6 +24,9 @@ from dualquery.model.again import (
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.dependence import Dependence
 from dualquery.model.ensemble import Climb, climbed, published
+from dualquery.model.forest.answers import shares_of
+from dualquery.model.forest.choosing import forest_of, transferred
+from dualquery.model.forest.trees import Trees
 from dualquery.model.grouping import (
     estimated_shares,
     estimated_total,
@@ -37,6 +40,7 @@ from dualquery.model.prior import informed
 from dualquery.model.stack import Stack
 from dualquery.model.strengths import strengths, strongest
 from dualquery.model.training import Ascent, Parameters
+from dualquery.privacy.choosing import Against, Candidates, Choice
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.rare import Charges, Rare
 from dualquery.workloads.marginals import Groups, Marginals
@@ -68,9 +72,12 @@ class Known:
 
     Attributes:
         measurements: in order; moved towards a public start, if there is one.
-        named: sets of attributes that the last draws named and that were not measured since.
+        named: sets of attributes that the last draws named, or chose, and that were not measured
+            since.
         members: the logits of every mixture that is kept up to date; none before the first fit.
+        trees: the forest of the fits; None without edges.
         waiting: those of the others, as the first fit left them; the last fit takes them up.
+        waiting_trees: the forest that these were fitted with.
         heard: the measurements as they were released, in bins.
         fine: the one-way tables in sub-bins, as they were released.
         again: what was measured in sub-bins since.
@@ -81,7 +88,9 @@ class Known:
     measurements: tuple[Measurement, ...] = ()
     named: tuple[tuple[int, ...], ...] = ()
     members: npt.NDArray[np.float32] | None = None
+    trees: Trees | None = None
     waiting: npt.NDArray[np.float32] | None = None
+    waiting_trees: Trees | None = None
     heard: tuple[Measurement, ...] = ()
     fine: Measurement | None = None
     again: tuple[Measurement, ...] = ()
@@ -191,12 +200,60 @@ class TablesPlayer:
         """What the average of the fits answers to each query."""
         # Draws are made against these answers; the journal need not keep them, so nobody else
         # has to find the same last digit.
-        return self.model(known).answers_to(self._compiled, single=True)
+        model = self.model(known)
+        if model.edges is None:
+            return model.answers_to(self._compiled, single=True)
+        return model.answers(self.workload)
 
     def model(self, known: Known, free: Filling = Free.DEFAULT) -> Mixture:
         """The average of the fits."""
-        ascent = Ascent(self._stack(known), self.components(known))
-        return published(self._members(known), ascent, free)
+        return published(self._members(known), self._ascent(known), free)
+
+    def _ascent(self, known: Known) -> Ascent:
+        """What makes models of the fits."""
+        return Ascent(self._stack(known), self.components(known), trees=known.trees)
+
+    def candidates(self, known: Known) -> Candidates:
+        """The tables that can be chosen: all pairs that are asked about together."""
+        return Candidates((Marginals(self._stack(known).groups, self._sets(Kind.PAIRS)[0]),))
+
+    def against(self, known: Known, number: int) -> Against:
+        """What candidates of a step are scored against: the fits, or before them independence.
+
+        Args:
+            known: what was released before.
+            number: of the step; the next one measures what is chosen.
+        """
+        following = self.plan.steps[number + 1]
+        noise = self.plan.purse.deviation(following.share, following.tables)
+        if known.members is not None:
+            shares = partial(shares_of, self.model(known))
+        else:
+            stack = self._stack(known)
+            assert self._stacks is not None  # the stack was just made
+            shares = partial(_independent_shares, stack, self._stacks[2])
+        spread = self.plan.budget.unit.chance
+        return Against(shares, self.total(known), noise, spread=spread)
+
+    def found_trees(self, known: Known) -> Trees | None:
+        """The forest that the measured pairs show; None for a model without edges.
+
+        A column that another one determines has no edge: its codes follow when the rule is settled.
+        """
+        largest = self.plan.largest_tree
+        if largest == 1:
+            return None
+        stack = self._stack(known)
+        assert self._stacks is not None  # the stack was just made
+        settled = [target for _, target in self.workload.schema.dependences]
+        return forest_of(
+            stack,
+            self._in_groups(known, stack),
+            self._stacks[2],
+            self.total(known),
+            largest,
+            np.isin(stack.attributes, settled),
+        )
 
     def components(self, known: Known) -> int:
         """Of each mixture, given what was measured."""
@@ -225,13 +282,15 @@ class TablesPlayer:
         after = self._with(known, released)
         steps = self.plan.steps
         last = number == len(steps) - 1
-        if not last and steps[number + 1].kind is not Kind.DRAWS:
+        if not last and steps[number + 1].kind not in (Kind.DRAWS, Kind.CHOICE):
             return TablesMove()
+        if not last and not any(one.marginals.arity > 1 for one in after.measurements):
+            return TablesMove()  # without larger tables there is nothing to fit
         begun = after.members
         if begun is None:
             rate, count = RATE, self.plan.first_steps
         elif last:
-            after = _reunited(after)
+            after = self._reunited(after)
             rate, count = RATE, self.plan.last_steps
         else:
             # Between rounds a few of the fits are enough to say where they are wrong.
@@ -253,12 +312,18 @@ class TablesPlayer:
         found = expect(TablesMove, move).members
         if found is None:
             return after
-        waiting = after.waiting
+        waiting, trees = after.waiting, after.waiting_trees
         if after.members is None or _rows(found) == self.plan.members:
-            waiting = None
+            waiting = trees = None
         elif _rows(after.members) == self.plan.members:
-            waiting = after.members[_rows(found) :]
-        return replace(after, members=found, waiting=waiting)
+            waiting, trees = after.members[_rows(found) :], after.trees
+        return replace(
+            after,
+            members=found,
+            waiting=waiting,
+            waiting_trees=trees,
+            trees=self.found_trees(after),
+        )
 
     def recall(self, transcript: Transcript) -> Known:
         """What is known at the end of a transcript."""
@@ -275,6 +340,7 @@ class TablesPlayer:
     def could_hold(self, members: npt.NDArray[np.float32], known: Known) -> bool:
         """Whether these are the logits of fits of this plan; between rounds it has fewer."""
         length = (self._stack(known).rows + 1) * self.components(known)
+        length += self._tied(known.trees, known)
         return members.shape[1] == length and 1 <= len(members) <= self.member_count(known)
 
     def fitted_anew(self, known: Known, steps: int, looser: float = 1.0) -> Known:
@@ -287,7 +353,8 @@ class TablesPlayer:
         """
         fresh = replace(known, members=None)
         rates = [RATE * (1.0 - i / steps) for i in range(steps)]
-        return replace(fresh, members=self._fitted(fresh, rates, looser))
+        fitted = self._fitted(fresh, rates, looser)
+        return replace(fresh, members=fitted, trees=self.found_trees(fresh))
 
     def member_answers(self, known: Known, compiled: CompiledWorkload) -> list[Floats]:
         """What each fit for itself answers to some queries."""
@@ -295,7 +362,7 @@ class TablesPlayer:
 
     def fits(self, known: Known) -> tuple[Mixture, ...]:
         """The fits one by one."""
-        ascent = Ascent(self._stack(known), self.components(known))
+        ascent = self._ascent(known)
         return tuple(ascent.mixture(one) for one in self._members(known))
 
     def _with(self, known: Known, released: Released) -> Known:
@@ -303,6 +370,8 @@ class TablesPlayer:
             return replace(known, charges=(*known.charges, released.measurement), named=())
         if isinstance(released.measurement, Rare):
             return replace(known, rare=(*known.rare, released.measurement), named=())
+        if isinstance(released.measurement, Choice):
+            return replace(known, named=released.measurement.sets)
         if released.measurement is not None:
             measured = released.measurement
             # A model is about bins; sub-bins are for the values inside them.
@@ -390,15 +459,40 @@ class TablesPlayer:
             self._listed[kind] = weighed_sets(self.workload, arity, self.weights)
         return self._listed[kind]
 
-    def _members(self, known: Known) -> tuple[Parameters, ...]:
+    def _reunited(self, known: Known) -> Known:
+        """All fits together again, in one forest."""
+        if known.members is None or known.waiting is None:
+            return known
+        waiting = known.waiting
+        if known.trees is not None:
+            old = replace(known, members=waiting, trees=known.waiting_trees)
+            waiting = np.stack([one.flat for one in self._members(old, known.trees)])
+        members = np.concatenate([known.members, waiting])
+        return replace(known, members=members, waiting=None, waiting_trees=None)
+
+    def _tied(self, trees: Trees | None, known: Known) -> int:
+        """How many numbers tie children to their parents."""
+        if trees is None:
+            return 0
+        return int(trees.tie_start(np.diff(self._stack(known).start))[-1])
+
+    def _members(self, known: Known, trees: Trees | None = None) -> tuple[Parameters, ...]:
         stack, components = self._stack(known), self.plan.components
+        trees = trees if trees is not None else known.trees
         if known.members is not None:
-            return tuple(Parameters.at(flat, components) for flat in known.members)
+            tied = self._tied(known.trees, known)
+            kept = tuple(Parameters.at(flat, components, tied) for flat in known.members)
+            if trees is None or trees is known.trees:
+                return kept
+            sizes = np.diff(stack.start)
+            return tuple(transferred(one, known.trees, trees, sizes) for one in kept)
         assert self._stacks is not None  # the stack was just made
         logits = np.log(np.maximum(self._stacks[2], 1e-6)).astype(np.float32)
         members = []
         for number in range(self.plan.members):
-            begun = Parameters.start(stack, components, START_NOISE, self.seed + number)
+            begun = Parameters.start(
+                stack, components, START_NOISE, self.seed + number, self._tied(trees, known)
+            )
             begun.logits[:] += logits[:, None]
             members.append(begun)
         return tuple(members)
@@ -409,21 +503,24 @@ class TablesPlayer:
         """All members after one step at each rate, as rows of logits."""
         stack, total = self._stack(known), self.total(known)
         assert self._stacks is not None  # the stack was just made
-        term = Measured(stack, self._in_groups(known, stack), total)
-        # If chance is all that the tables show, an attribute's departure from independence is none.
-        chance = 0.0 if self.dependence(known).found else self.plan.budget.unit.chance
-        strength = strengths(
-            stack,
-            known.measurements,
-            self._stacks[2],
-            total,
-            chance=chance,
-            most=strongest(self.plan.noise_of_pairs, faint=self.plan.faint) / looser,
-        )
+        trees = self.found_trees(known)
+        term = Measured(stack, self._in_groups(known, stack), total, trees)
+        strength = np.full(len(stack.attributes), self.plan.shrinkage / looser)
+        if not self.plan.shrinkage:
+            # If chance is all that the tables show, no attribute departs from independence.
+            chance = 0.0 if self.dependence(known).found else self.plan.budget.unit.chance
+            strength = strengths(
+                stack,
+                known.measurements,
+                self._stacks[2],
+                total,
+                chance=chance,
+                most=strongest(self.plan.noise_of_pairs, faint=self.plan.faint) / looser,
+            )
         members = self.climb(
-            self._members(known),
+            self._members(known, trees),
             # It may be sent to another machine, so it must not hold on to this player.
-            partial(Ascent, stack, self.plan.components, strength, DECAY_SQUARE),
+            partial(Ascent, stack, self.plan.components, strength, DECAY_SQUARE, trees),
             [term],
             rates,
         )
@@ -447,11 +544,16 @@ class TablesPlayer:
         ]
 
 
-def _reunited(known: Known) -> Known:
-    """All fits together again."""
-    if known.members is None or known.waiting is None:
-        return known
-    return replace(known, members=np.concatenate([known.members, known.waiting]), waiting=None)
+def _independent_shares(stack: Stack, shares: Floats, marginals: Marginals) -> Floats:
+    """The share of every cell of some tables if their attributes are independent."""
+    first = stack.start[stack.positions(marginals.attributes)]
+    found = []
+    for begin, shape in zip(first, marginals.shapes, strict=True):
+        cells = np.ones(1)
+        for row, size in zip(begin, shape, strict=True):
+            cells = np.outer(cells, shares[row : row + size]).reshape(-1)
+        found.append(cells)
+    return np.concatenate(found)
 
 
 def _rows(members: npt.NDArray[np.float32]) -> int:

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from dualquery.base.stored import Document, Json
 from dualquery.privacy.calibration import Budget
-from dualquery.privacy.events import Events
+from dualquery.privacy.choosing import choice_range
+from dualquery.privacy.events import DrawEvent, Events
 from dualquery.privacy.measuring import batch_event
 from dualquery.privacy.purse import Purse
 
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     TRIPLES = "triple tables"
     DRAWS = "draws"
     NAMED = "named tables"
+    CHOICE = "a choice of tables"
     CHARGES = "what records are charged for rare codes"
     RARE = "rare codes"
     CHARGES_OF_PAIRS = "what records are charged for pairs of rare codes"
@@ -45,7 +47,7 @@ class Step:
     kind: Kind
     share: float
     tables: int = 0
-    """How many tables are measured, at most."""
+    """How many tables are measured, at most, or chosen."""
     draws: int = 0
     level: int = 0
     """Of pairs and triples: how much more, or less, the workload asks about these tables than
@@ -70,6 +72,8 @@ class TablesPlan:
             needs more than independent attributes.
         faint: whether pairs are so noisy that one-way tables are about bins, not sub-bins, and that
             shrinkage is weak.
+        largest_tree: the most attributes that edges join; 1 for a model without edges.
+        shrinkage: κ of all attributes alike; 0 if it follows what each attribute's tables show.
     """
 
     budget: Budget
@@ -83,6 +87,8 @@ class TablesPlan:
     last_steps: int
     wide: bool = False
     faint: bool = False
+    largest_tree: int = 1
+    shrinkage: float = 0.0
 
     @cached_property
     def purse(self) -> Purse:
@@ -99,8 +105,16 @@ class TablesPlan:
     def from_dict(cls, budget: Budget, content: Document) -> TablesPlan:
         """The inverse of `to_dict`, also for the releases of earlier versions."""
         steps = tuple(Step(**{**step, "kind": Kind(step["kind"])}) for step in content["steps"])
-        # At first every mixture was fitted between rounds, too, and no table was wide or faint.
-        known = {"round_members": content["members"], "wide": False, "faint": False, **content}
+        # At first every mixture was fitted between rounds, too, no table was wide or faint, and no
+        # model had edges.
+        known = {
+            "round_members": content["members"],
+            "wide": False,
+            "faint": False,
+            "largest_tree": 1,
+            "shrinkage": 0.0,
+            **content,
+        }
         return cls(budget, steps, **{name: known[name] for name in _SETTINGS})
 
     @property
@@ -148,6 +162,10 @@ class TablesPlan:
             if step.kind is Kind.DRAWS:
                 temperature = self.purse.temperature(step.share, step.draws)
                 more = self.budget.events([temperature], [step.draws])
+            elif step.kind is Kind.CHOICE:
+                temperature = self.purse.choice_temperature(step.share, step.tables)
+                drawn = DrawEvent(1, choice_range(temperature, self.budget.unit))
+                more = Events.in_sequence(*(drawn,) * step.tables)
             elif step.kind in (Kind.CHARGES, *RARE_KINDS):
                 # What is paid is a share. So it depends neither on what records are charged nor on
                 # how many tables are measured instead.
@@ -172,6 +190,8 @@ _SETTINGS = (
     "last_steps",
     "wide",
     "faint",
+    "largest_tree",
+    "shrinkage",
 )
 
 
@@ -195,6 +215,25 @@ def levelled(
     return [
         Step(kind, share * part / sum(parts), count, level=level)
         for part, (level, count) in zip(parts, levels, strict=True)
+    ]
+
+
+def rounds_of_choices(chosen: float, named: float, rounds: int, tables: int) -> list[Step]:
+    """Rounds that choose tables, each followed by their measurement.
+
+    Args:
+        chosen: the share of the budget for all choices.
+        named: the share for all tables that are chosen.
+        rounds: how many.
+        tables: per round.
+    """
+    return [
+        step
+        for _ in range(rounds)
+        for step in (
+            Step(Kind.CHOICE, chosen / rounds, tables=tables),
+            Step(Kind.NAMED, named / rounds, tables=tables),
+        )
     ]
 
 

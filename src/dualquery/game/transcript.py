@@ -36,7 +36,8 @@ class Released:
 class Round:
     """One round: the temperature, what was released, and the answer to it.
 
-    A round in which tables were measured has temperature 0. It has no draws, unless the tables are
+    A round in which tables were measured, or chosen, has temperature 0; a choice knows its own. The
+    round has no draws, unless the tables are
     those of free attributes, which are measured with the draws of the first round.
     """
 
@@ -91,7 +92,7 @@ class Transcript:
                 drawn = Events.of([one.temperature], [len(one.draws)], rows, neighbours)
                 found = found.then(drawn)
             if one.measurement is not None:
-                found = found.then(Events.of_measurements(*one.measurement.events(neighbours)))
+                found = found.then(Events.in_sequence(*one.measurement.events(neighbours)))
         return found
 
     @property

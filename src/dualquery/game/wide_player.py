@@ -14,6 +14,7 @@ from dualquery.game.tables_shape import weighed_sets
 from dualquery.game.tables_steps import RARE_KINDS, Kind, Step, TablesPlan
 from dualquery.model.dependence import CLEAR, Dependence
 from dualquery.model.ensemble import Climb, climbed
+from dualquery.model.forest.trees import Trees
 from dualquery.model.grouping import LEAST
 from dualquery.model.measured import Measured
 from dualquery.model.product import Product, fitted_product, margins
@@ -249,7 +250,7 @@ class WidePlayer(TablesPlayer):
             self._listed[kind] = pairs, levels
         return self._listed[kind]
 
-    def _members(self, known: Known) -> tuple[Parameters, ...]:
+    def _members(self, known: Known, trees: Trees | None = None) -> tuple[Parameters, ...]:
         stack, components = self._stack(known), self.components(known)
         if known.members is not None:
             return tuple(Parameters.at(flat, components) for flat in known.members)

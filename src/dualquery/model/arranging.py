@@ -22,6 +22,7 @@ from dualquery.base.threads import over_ranges
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.schema import Schema
 from dualquery.model.corrections import NOTHING, Ratios, dealt_again
+from dualquery.model.forest.edges import Edges
 from dualquery.model.mixture import TRIES, Mixture
 from dualquery.workloads.workload import Workload
 
@@ -79,7 +80,8 @@ def arranged(
     rules = _Rules.of(model.schema)
     _obey(model, codes, bounds, rules, fixed, generator, state)
     wanted = _countable([target for target in targets if len(target) > 1], codes)
-    if wanted and rows > 1:
+    # Exchanges inside a component would undo what edges join; dealt along them, rows are near.
+    if wanted and rows > 1 and model.edges is None:
         uses = _uses(model.schema, wanted)
         _exchange(model, codes, bounds, uses, rules, fixed, state, corrected)
     _shuffle(codes, generator)
@@ -180,7 +182,42 @@ def _dealt(model: Mixture, sizes: npt.NDArray[np.int64], generator: np.random.Ge
 
         over_ranges(task, part.shape[1], grain=1)
         codes[:, begin : begin + BLOCK] = part
+    if model.edges is not None:
+        for child in model.edges.trees.children.tolist():
+            _deal_child(model, model.edges, child, sizes, codes, seeds[child : child + 1])
     return codes
+
+
+def _deal_child(
+    model: Mixture,
+    edges: Edges,
+    child: int,
+    sizes: npt.NDArray[np.int64],
+    codes: Records,
+    seed: npt.NDArray[np.uint64],
+) -> None:
+    """Deal the codes of a child in proportion among the rows whose parents are alike.
+
+    Args:
+        model: the distribution.
+        edges: of the model.
+        child: an attribute whose parent is dealt already.
+        sizes: rows of each component.
+        codes: the rows, those of the first component first.
+        seed: of the order within equal rows.
+    """
+    from dualquery.model._arranging_kernels import deal
+
+    parent = int(edges.trees.parent[child])
+    groups = int(edges.groups.sizes[parent])
+    above = edges.groups.of_attribute(parent)[codes[:, parent]]
+    alike = np.repeat(np.arange(len(sizes)), sizes) * groups + above
+    order = np.argsort(alike, kind="stable")
+    shares = [model.given_parent(child, k) for k in range(len(sizes))]
+    dealt = np.empty(len(codes), dtype=np.int32)
+    rows = np.bincount(alike, minlength=groups * len(sizes)).astype(np.int64)
+    deal(np.ascontiguousarray(np.concatenate(shares).T), rows, dealt, seed)
+    codes[order, child] = dealt
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,8 +53,8 @@ def corrections(model: Mixture, measurements: Sequence[Measurement]) -> Ratios:
         measurements: what it was fitted to; the first are one-way tables.
     """
     pairs = [one for one in measurements if one.marginals.arity == 2]
-    if not pairs or measurements[0].marginals.arity != 1:
-        return {}
+    if not pairs or measurements[0].marginals.arity != 1 or model.edges is not None:
+        return {}  # edges express them
     total = estimated_total(measurements[0])
     found: list[tuple[float, tuple[int, int], Floats]] = []
     for one in pairs:

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from dualquery.base.threads import over_ranges
 from dualquery.domain.free import Filling, Free
+from dualquery.model.forest.edges import Edges
 from dualquery.model.mixture import Mixture
 from dualquery.model.terms import Term
 from dualquery.model.training import Ascent, Parameters
@@ -62,10 +63,22 @@ def climbed(
     return tuple(found)
 
 
-def merged(members: Sequence[Mixture]) -> Mixture:
-    """The average of several mixtures over the same schema."""
-    weights = np.concatenate([one.weights for one in members]) / len(members)
-    return Mixture(members[0].schema, weights, np.hstack([one.tables for one in members]))
+def merged(members: Sequence[Mixture], parts: Sequence[float] = ()) -> Mixture:
+    """The average of several mixtures over the same schema, with the same edges.
+
+    Args:
+        members: the mixtures.
+        parts: of each in the average, adding up to one; all alike if left out.
+    """
+    parts = parts or [1.0 / len(members)] * len(members)
+    weights = np.concatenate([part * m.weights for part, m in zip(parts, members, strict=True)])
+    edges = [one.edges for one in members if one.edges is not None]
+    return Mixture(
+        members[0].schema,
+        weights,
+        np.hstack([one.own for one in members]),
+        Edges.merged(edges) if edges else None,
+    )
 
 
 def published(members: Members, ascent: Ascent, free: Filling = Free.DEFAULT) -> Mixture:

@@ -104,8 +104,8 @@ def _sets(
 
 def _ranges(one: Rehearsed, chosen: list[int], generator: np.random.Generator) -> Floats:
     """Rows of C in the truth and in the fits, of some random ranges of these attributes."""
-    true = _cells(one.truth, chosen)
-    fits = np.mean([_cells(fit, chosen) for fit in one.fits], axis=0)
+    true = one.truth.table(chosen)
+    fits = np.mean([fit.table(chosen) for fit in one.fits], axis=0)
     apart = np.stack([true - independent(true), fits - independent(fits)])
     found = np.empty((2, RANGES))
     for number in range(RANGES):
@@ -124,14 +124,3 @@ def _run(size: int, generator: np.random.Generator, least: int) -> Ints:
     length = int(generator.integers(least, max(size, least + 1)))
     first = int(generator.integers(0, size - length + 1))
     return np.arange(first, first + length)
-
-
-def _cells(model: Mixture, chosen: Sequence[int]) -> Floats:
-    """The share of every cell of some attributes, one axis for each."""
-    start = model.schema.code_start
-    tables = [model.tables[start[a] : start[a + 1]] for a in chosen]
-    joint = model.weights[None, :]
-    for table in tables[:-1]:
-        joint = (joint[:, None, :] * table[None, :, :]).reshape(-1, len(model.weights))
-    cells: Floats = (joint @ tables[-1].T).reshape([len(table) for table in tables])
-    return cells

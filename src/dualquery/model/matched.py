@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.model.ensemble import merged
 from dualquery.model.mixture import Mixture
 from dualquery.model.spread import independent
 from dualquery.privacy.measuring import Measurement
@@ -72,11 +73,7 @@ class Matching:
             looser: a model of the same tables that was fitted with less shrinkage.
         """
         part = self.part_of(looser)
-        return Mixture(
-            self.model.schema,
-            np.concatenate([(1.0 - part) * self.model.weights, part * looser.weights]),
-            np.hstack([self.model.tables, looser.tables]),
-        )
+        return merged([self.model, looser], [1.0 - part, part])
 
     def part_of(self, looser: Mixture) -> float:
         """How much of the other one that is; all of it, if even that is not enough."""

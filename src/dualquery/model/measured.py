@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.ragged import offsets
+from dualquery.model.forest.inside import Cells, Inside, is_inside
+from dualquery.model.forest.trees import Trees
 from dualquery.model.stack import Stack
 from dualquery.model.terms import Singles, Slopes
 from dualquery.privacy.measuring import Measurement
@@ -27,17 +29,29 @@ class Measured:
     the number of records.
     """
 
-    def __init__(self, stack: Stack, measurements: Sequence[Measurement], total: float) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        measurements: Sequence[Measurement],
+        total: float,
+        trees: Trees | None = None,
+    ) -> None:
         """Arrange what was measured for the kernels.
 
         Args:
             stack: the attributes that are modelled, and the groups of their codes.
             measurements: one-way tables of codes or groups; larger tables of the stack's groups.
             total: N, the number of records.
+            trees: which attributes are joined directly; none if left out.
         """
         self._stack = stack
         self._total = np.float32(total)
         self._counts, self._precision = self._one_way(measurements)
+        self._inside: Inside | None = None
+        if trees is not None and len(trees.children):
+            measurements, inside = parted(stack, measurements, trees)
+            ties = trees.tie_start(np.diff(stack.start))
+            self._inside = Inside(trees, stack.start, ties, inside, total)
         pairs = [one for one in measurements if one.marginals.arity == 2]
         listed = [one for one in measurements if one.marginals.arity > 1]
         self._pairs: tuple[Singles, Singles] | None = None
@@ -47,7 +61,7 @@ class Measured:
             listed = [one for one in listed if one.marginals.arity > 2]
         self._tables = _Tables.of([(one, self._first(one.marginals)) for one in listed], stack.rows)
 
-    def slopes(self, tables: Singles, weights: Singles) -> Slopes:
+    def slopes(self, tables: Singles, weights: Singles, given: Singles | None = None) -> Slopes:
         from dualquery.model._measured_kernels import weigh_pairs, weigh_tables
 
         total = self._total
@@ -78,6 +92,10 @@ class Measured:
                 )
             )  # fmt: skip
             slope += extended_slope[:-1]
+        if given is not None and self._inside is not None:
+            by_given = np.zeros_like(given)
+            value += self._inside.add(tables, given, weights, slope, by_given, by_weight)
+            return Slopes(-0.5 * value, -slope, -by_weight.astype(np.float64), -by_given)
         return Slopes(-0.5 * value, -slope, -by_weight.astype(np.float64))
 
     def _one_way(self, measurements: Sequence[Measurement]) -> tuple[Singles, Singles]:
@@ -129,6 +147,33 @@ class Measured:
         counts, precision = counts + counts.T, precision + precision.T
         counts /= np.where(precision > 0.0, precision, 1.0)
         return counts.astype(np.float32), precision.astype(np.float32)
+
+
+def parted(
+    stack: Stack, measurements: Sequence[Measurement], trees: Trees
+) -> tuple[list[Measurement], list[Cells]]:
+    """Measurements without the tables inside trees, and those tables one by one.
+
+    Tables about the same attributes become one, each weighed by its precision.
+    """
+    apart: list[Measurement] = []
+    inside: dict[tuple[int, ...], Cells] = {}
+    for one in measurements:
+        sets = stack.positions(one.marginals.attributes)
+        within = np.array([is_inside(trees, row) for row in sets.tolist()], dtype=bool)
+        if not within.all():
+            apart.append(one if not within.any() else one.of_tables(np.flatnonzero(~within)))
+        for t in np.flatnonzero(within):
+            key = tuple(sets[t].tolist())
+            cells = one.counts[one.marginals.start[t] : one.marginals.start[t + 1]]
+            counts, precision = cells.reshape(one.marginals.shapes[t]), 1.0 / one.variance
+            if key in inside:
+                before = inside[key]
+                both = before.precision + precision
+                counts = (before.counts * before.precision + counts * precision) / both
+                precision = both
+            inside[key] = Cells(key, counts, precision)
+    return apart, list(inside.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,6 +60,6 @@ def redrawn(model: Mixture, spread: Floats, generator: np.random.Generator) -> M
     shape = np.maximum(1.0, (shares / np.maximum(spread, 1e-12)) ** 2)
     drawn = np.where(spread > 0.0, generator.gamma(shape) / shape, 1.0)
     start = model.schema.code_start
-    tables = np.maximum(model.tables * drawn[:, None], 1e-12)
-    tables /= np.repeat(np.add.reduceat(tables, start[:-1]), np.diff(start), axis=0)
-    return Mixture(model.schema, model.weights, tables)
+    own = np.maximum(model.own * drawn[:, None], 1e-12)
+    own /= np.repeat(np.add.reduceat(own, start[:-1]), np.diff(start), axis=0)
+    return Mixture(model.schema, model.weights, own, model.edges)

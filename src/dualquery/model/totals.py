@@ -105,27 +105,23 @@ def obeying(model: Mixture, totals: Sequence[Total]) -> Mixture:
     """The model nearest to this one that obeys all totals."""
     if not totals:
         return model
-    weights, tables = model.weights.copy(), model.tables.copy()
-    start, sizes = model.schema.code_start, model.schema.sizes
+    sizes = model.schema.sizes
     for _ in range(SWEEPS):
         farthest = 0.0
         for total in totals:
-            begin = int(start[total.attribute])
-            part = tables[begin : begin + int(sizes[total.attribute])]
-            inside = np.zeros(len(part), dtype=bool)
+            a = total.attribute
+            inside = np.zeros(int(sizes[a]), dtype=bool)
             inside[list(total.codes)] = True
-            share = float(part[inside].sum(axis=0) @ weights)
+            part = model.tables[slice(*model.schema.code_start[a : a + 2])]
+            share = float(part[inside].sum(axis=0) @ model.weights)
             farthest = max(farthest, abs(share - total.share))
             factor = np.where(
                 inside, _ratio(total.share, share), _ratio(1 - total.share, 1 - share)
             )
-            tilted = part * factor[:, None]
-            mass = tilted.sum(axis=0)
-            weights *= mass
-            weights /= weights.sum()
-            part[:] = np.where(mass > 0.0, tilted / np.where(mass > 0.0, mass, 1.0), part)
+            weights, own = model.tilted({a: factor})
+            model = Mixture(model.schema, weights / weights.sum(), own, model.edges)
         if farthest <= CLOSE:
-            return Mixture(model.schema, weights, tables)
+            return model
     raise ParameterError(f"known: the model is still {farthest:.2g} away from its totals")
 
 

@@ -182,6 +182,25 @@ class Events:
         nothing = np.empty(0)
         return cls(nothing.astype(np.int64), nothing, measurements, (0,) * len(measurements))
 
+    @classmethod
+    def in_sequence(cls, *events: DrawEvent | MeasurementEvent) -> Events:
+        """These events, in this order: the inverse of `in_order`."""
+        drawn: list[DrawEvent] = []
+        measured: list[MeasurementEvent] = []
+        after: list[int] = []
+        for one in events:
+            if isinstance(one, DrawEvent):
+                drawn.append(one)
+            else:
+                measured.append(one)
+                after.append(len(drawn))
+        return cls(
+            np.array([one.draws for one in drawn], dtype=np.int64),
+            np.array([one.range for one in drawn], dtype=np.float64),
+            tuple(measured),
+            tuple(after),
+        )
+
     @property
     def costly(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Draws and ranges, as floats, of the rounds of draws that cost anything.

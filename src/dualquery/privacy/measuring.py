@@ -8,12 +8,13 @@ its cells.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
+from dualquery.base.ragged import taken
 from dualquery.base.stored import Array, Arrays
 from dualquery.domain.schema import Schema
 from dualquery.privacy.events import MeasurementEvent, Noise
@@ -79,6 +80,17 @@ class Measurement:
         np.add.at(counts, place, self.counts)
         parts = np.bincount(place, minlength=marginals.cells)
         return Measurement(marginals, self.noise, self.scale, counts, parts=parts)
+
+    def of_tables(self, chosen: npt.NDArray[np.integer]) -> Measurement:
+        """Some of the tables, as a fit reads them; what they cost is that of all together."""
+        _, cells = taken(self.marginals.start, chosen)
+        return replace(
+            self,
+            marginals=Marginals(self.marginals.groups, self.marginals.attributes[chosen]),
+            counts=self.counts[cells],
+            expected=None if self.expected is None else self.expected[cells],
+            parts=None if self.parts is None else self.parts[cells],
+        )
 
     def event(self, neighbours: Neighbours | Unit) -> MeasurementEvent:
         """What the measurement costs, as accountants read it."""

@@ -15,7 +15,9 @@ from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants.gaussian import mu_of
 from dualquery.privacy.accountants.zcdp import rho_of
 from dualquery.privacy.calibration import Budget
+from dualquery.privacy.choosing import choice_range
 from dualquery.privacy.events import Noise
+from dualquery.privacy.neighbours import ROUNDING_CHARGE
 from dualquery.privacy.scales import scale_for, sigma_for, sigma_for_rho
 
 COVERED = ("gaussian", "zcdp", "pure")
@@ -79,13 +81,7 @@ class Purse:
             share: of what adds up.
             draws: how many draws the round makes.
         """
-        if self.budget.accountant == "gaussian":
-            allowed = 2.0 * math.sqrt(share / (draws + 1)) * self._whole
-        elif self.budget.accountant == "zcdp":
-            allowed = math.sqrt(8.0 * share * self._whole / draws)
-        else:
-            allowed = share * self._whole / draws
-        budget = self.budget
+        allowed, budget = self._range(share, draws), self.budget
         slope = float(budget.unit.ideal_range([1.0], budget.rows)[0])
         found = allowed / slope
         for _ in range(200):  # the charge for rounding is small: a step or two is enough
@@ -97,3 +93,32 @@ class Purse:
             f"a share of {share:g} of the budget is too small for {draws} draws on "
             f"{budget.rows} rows; raise epsilon"
         )
+
+    def choice_temperature(self, share: float, draws: int) -> float:
+        """The temperature, per count, at which choosing so many tables costs at most this share.
+
+        Tables are drawn one after the other, so every draw is an event of its own: s of them cost
+        s·r²/2 of μ², not (s + 1)·r²/4.
+
+        Args:
+            share: of what adds up.
+            draws: how many tables are chosen.
+        """
+        unit = self.budget.unit
+        allowed = self._range(share / draws, 1) * _KEPT_BACK
+        slope = choice_range(1.0, unit)
+        found = min(allowed / slope, (allowed - ROUNDING_CHARGE) / slope)
+        if found <= 0.0 or choice_range(found, unit) > allowed:
+            raise ParameterError(
+                f"a share of {share:g} of the budget is too small to choose {draws} tables; "
+                "raise epsilon"
+            )
+        return found
+
+    def _range(self, share: float, draws: int) -> float:
+        """The range that each of so many independent draws may have, to cost this share."""
+        if self.budget.accountant == "gaussian":
+            return 2.0 * math.sqrt(share / (draws + 1)) * self._whole
+        if self.budget.accountant == "zcdp":
+            return math.sqrt(8.0 * share * self._whole / draws)
+        return share * self._whole / draws

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from dualquery.base.errors import ParameterError
 from dualquery.base.stored import Array, Arrays
+from dualquery.privacy.choosing import Choice
 from dualquery.privacy.events import MeasurementEvent, Noise
 from dualquery.privacy.measuring import Measurement, batch_event
 from dualquery.privacy.neighbours import Neighbours
@@ -209,12 +210,14 @@ def _number(array: Array) -> float:
     return float(array)
 
 
-Measured = Measurement | Charges | Rare
-"""What one step measured."""
+Measured = Measurement | Charges | Rare | Choice
+"""What one step measured, or which tables it chose."""
 
 
 def read_measured(arrays: Arrays) -> Measured:
-    """A measurement from its arrays, of either kind."""
+    """A measurement or a choice from its arrays, of whichever kind."""
+    if "candidates" in arrays:
+        return Choice.from_arrays(arrays)
     if "rare_codes" not in arrays:
         return Measurement.from_arrays(arrays)
     return Charges.from_arrays(arrays) if "edges" in arrays else Rare.from_arrays(arrays)

@@ -58,7 +58,7 @@ class Answering(Askable):
     def components(self) -> Components:
         """The weighted components that answers come from."""
         if self.model is not None:
-            return MixtureComponents(self.schema, self.model.weights, self.model.tables)
+            return MixtureComponents(self.model)
         return RecordComponents(self.schema, self.records)
 
     @cached_property

@@ -214,7 +214,8 @@ def _write_files(release: Published, folder: Path) -> None:
             folder / "model.npz",
             {
                 "weights": release.model.weights,
-                "tables": release.model.tables,
+                "tables": release.model.own,
+                **({} if release.model.edges is None else release.model.edges.to_arrays()),
                 "error_scale": np.empty((0, 0)) if errors is None else errors.scale,
                 **(
                     {}

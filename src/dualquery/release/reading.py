@@ -18,6 +18,7 @@ from dualquery.base.stored import Arrays, Document
 from dualquery.domain.schema import Schema
 from dualquery.game import declared
 from dualquery.game.transcript import Transcript
+from dualquery.model.forest.edges import Edges
 from dualquery.model.mixture import Mixture
 from dualquery.model.standard_errors import ErrorTable
 from dualquery.release import older, stamps
@@ -172,7 +173,8 @@ def read_model(
         return None, None
     stored = _read(folder / "model.npz", declared.model, schema)
     declared.check_model(stored, schema)
-    model = Mixture(schema, stored["weights"], stored["tables"])
+    edges = Edges.from_arrays(stored, schema.code_start) if "parent" in stored else None
+    model = Mixture(schema, stored["weights"], stored["tables"], edges)
     if not stored["error_scale"].size:
         return model, None
     errors = ErrorTable(stored["error_scale"])  # earlier releases know no more

@@ -21,24 +21,24 @@ def settled_model(model: Mixture) -> Mixture:
     """The model, with rows that obey every `determines` rule.
 
     Inside each component the second column follows the first one: its distribution is that of the
-    codes that the first one's fix.
+    codes that the first one's fix. It has no edge, so nothing else moves it.
     """
     schema = model.schema
     pairs = schema.dependences
     if not pairs:
         return model
-    tables = model.tables.copy()
+    tables, own = model.tables.copy(), model.own.copy()
     maps = []
     for source, target in pairs:
         first = slice(*schema.code_start[source : source + 2])
         second = slice(*schema.code_start[target : target + 2])
-        joint = (tables[first] * model.weights) @ tables[second].T
+        joint = model.table((source, target))
         fixed = likeliest(np.where(_allowed(schema, source, target), joint, -1.0))
         moved = np.zeros_like(tables[second])
         np.add.at(moved, fixed, tables[first])
-        tables[second] = moved
+        tables[second] = own[second] = moved
         maps.append(fixed)
-    return Mixture(schema.settled(maps), model.weights, tables)
+    return Mixture(schema.settled(maps), model.weights, own, model.edges)
 
 
 def settled_records(records: Records, schema: Schema) -> Records:

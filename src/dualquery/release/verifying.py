@@ -21,6 +21,7 @@ from dualquery.base.gate import memory
 from dualquery.base.stored import Document
 from dualquery.domain.schema import Schema
 from dualquery.game.transcript import Round, Transcript
+from dualquery.privacy.choosing import Choice
 from dualquery.privacy.measuring import Measurement
 from dualquery.privacy.rare import Charges, Rare
 from dualquery.workloads.marginals import Groups, Marginals
@@ -59,6 +60,11 @@ def check_measurements(transcript: Transcript, schema: Schema) -> None:
     first = next(iter(transcript), None)
     for number, one in enumerate(transcript):
         if one.measurement is None:
+            continue
+        if isinstance(one.measurement, Choice):
+            # Its sets are different ones of the schema's attributes: the gate looked at them.
+            if len(one.draws) or one.temperature:
+                raise ReleaseError(f"round {number + 1} chose tables, and drew queries as well")
             continue
         if isinstance(one.measurement, Charges | Rare):
             if not _are_rare_cells(one.measurement, schema) or len(one.draws):
@@ -142,6 +148,9 @@ def check_plan(parameters: RunParameters, transcript: Transcript, schema: Schema
     ]
     if rare not in (tables_instead, every):
         raise ReleaseError("its rounds are not those of the plan in its parameters")
+    chosen = [isinstance(one.measurement, Choice) for one in transcript]
+    if chosen != [step.kind is Kind.CHOICE for step in plan.steps]:
+        raise ReleaseError("it chose tables, but its plan has no step that does, or the reverse")
     drawn = [step.kind is Kind.DRAWS for step in plan.steps]
     if drawn != [not one for one in measured] or any(
         len(one.draws) for one in transcript if one.measurement is not None

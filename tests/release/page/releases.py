@@ -11,6 +11,8 @@ from dualquery.domain.schema import Schema
 from dualquery.game.moves import ModelMove, RecordMove
 from dualquery.game.plan import Player
 from dualquery.game.transcript import Round, Transcript
+from dualquery.model.forest.edges import Edges
+from dualquery.model.forest.trees import Trees
 from dualquery.model.mixture import Mixture
 from dualquery.model.schedule import Schedule
 from dualquery.model.standard_errors import LEVELS, MOST_LITERALS, ErrorTable
@@ -23,6 +25,7 @@ from dualquery.release.parameters import RunParameters
 from dualquery.release.release import Release
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.generators import random_marginals
+from dualquery.workloads.marginals import Groups
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -120,6 +123,26 @@ def with_mixture(
         scale = random.uniform(1e-4, 1e-2, (MOST_LITERALS, len(LEVELS) - 1))
         errors = ErrorTable(scale, random.uniform(0.0, 0.2, MOST_LITERALS))
     return base.with_model(Mixture(base.schema, weights, np.concatenate(parts)), errors)
+
+
+def with_forest(base: Release, seed: int = 1) -> Release:
+    """The release with a random model whose attributes are joined at random, in two fits."""
+    random = np.random.default_rng(seed)
+    base = with_mixture(base, 6, seed, rehearsed=True)
+    width = len(base.schema)
+    joined = range(1, min(width, 40))
+    trees = Trees.of_edges(
+        width, [(int(random.integers(i)), i) for i in joined if random.random() < 0.7]
+    )
+    groups = Groups.single(base.schema)
+    for a in np.flatnonzero(base.schema.sizes > 3).tolist():  # rare codes share a group
+        size = int(base.schema.sizes[a])
+        groups = groups.merged(a, np.minimum(np.arange(size), size - 2).astype(np.int32))
+    ties = random.normal(size=(2, int(trees.tie_start(groups.sizes)[-1])))
+    assert base.model is not None
+    edges = Edges(trees, groups, ties, np.array([0, 0, 0, 1, 1, 1]))
+    model = Mixture(base.schema, base.model.weights, base.model.own, edges)
+    return base.with_model(model, base.errors)
 
 
 def mixture_answer(release: Release, query: Query) -> float:

@@ -219,7 +219,7 @@ MUTANTS = (
     Mutant(
         "tables-left-out-of-the-events",
         _TRANSCRIPT,
-        "                found = found.then(Events.of_measurements(*one.measurement"
+        "                found = found.then(Events.in_sequence(*one.measurement"
         ".events(neighbours)))",
         "                pass",
         (_STATED, f"{_GAME}::test_forged_tables_are_refused_in_one_line"),

@@ -49,6 +49,7 @@ def by_component(components: Components, diagram: Diagram) -> Floats:
 
 def share(components: Components, diagram: Diagram) -> float:
     """The share of the records that satisfy the formula of a diagram."""
+    components = components.among(diagram.attributes)
     return float(components.weights @ by_component(components, diagram))
 
 
@@ -72,6 +73,8 @@ def cells(
             f"a table of {prod(sizes):,} cells; expected at most {MOST_CELLS:,}: name fewer columns"
         )
     found = np.zeros(sizes)
+    named = set() if where is None else set(Diagram.of(where, schema).attributes)
+    components = components.among({*columns, *named})
     tables = [components.table(column) for column in columns]
     if where is None:
         _fill(found, components.weights, tables)

@@ -7,7 +7,7 @@ import hashlib
 from functools import cache
 from importlib import resources
 
-PURE = ("language.js", "numbers.js", "model.js", "tables.js")
+PURE = ("language.js", "numbers.js", "forest.js", "model.js", "tables.js")
 """Scripts that know nothing of a document, in the order in which they need one another."""
 
 SCRIPTS = (*PURE, "combobox.js", "conditions.js", "shown.js", "explorer.js")

@@ -33,11 +33,32 @@ def payload(release: Published, components: Components) -> Json:
         "components": len(components.weights),
         "weights": _text(components.weights.astype("<f8").tobytes()),
         "data": _text(components.packed(covered)),
+        "edges": _edges(release, covered),
         "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
         "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
         "first": first_question(release, components, covered),
         "rows": release.privacy.rows if names_rows else None,
         "uncertainty": _uncertainty(release),
+    }
+
+
+def _edges(release: Published, covered: list[int]) -> Json | None:
+    """What joins attributes, by their places on the page; None for a model without edges."""
+    edges = None if release.model is None else release.model.edges
+    if edges is None:
+        return None
+    place = {a: i for i, a in enumerate(covered)}
+    trees = edges.trees
+    ties: list[str | None] = []
+    for a in covered:
+        e = int(trees.edge[a])
+        block = None if e < 0 else edges.ties[:, edges.start[e] : edges.start[e + 1]]
+        ties.append(None if block is None else _text(block.astype("<f8").tobytes()))
+    return {
+        "parent": [place[int(p)] if p >= 0 else -1 for p in trees.parent[covered]],
+        "groups": [edges.groups.of_attribute(a).tolist() for a in covered],
+        "ties": ties,
+        "fit": edges.fit.tolist(),
     }
 
 
@@ -67,6 +88,10 @@ def _covered(release: Published, components: Components) -> list[int]:
     kept = _within(release, components, positions)
     if len(kept) < len(positions):
         kept = sorted(_within(release, components, map(int, release.most_drawn)))
+        edges = None if release.model is None else release.model.edges
+        if edges is not None:  # of a tree that does not fit, nothing is shown
+            missing = set(edges.trees.root[sorted(set(positions) - set(kept))].tolist())
+            kept = [a for a in kept if int(edges.trees.root[a]) not in missing]
     return kept
 
 

@@ -11,6 +11,8 @@ Object.assign(dualquery, (() => {
     return found;
   }
 
+  const numbersOf = (text) => new Float64Array(bytesOf(text).buffer);
+
   class Model {
     constructor(payload) {
       this.attributes = payload.attributes.map(dualquery.attributeOf);
@@ -18,7 +20,7 @@ Object.assign(dualquery, (() => {
       this.kind = payload.kind;
       this.rows = payload.rows;
       this.components = payload.components;
-      this.weights = new Float64Array(bytesOf(payload.weights).buffer);
+      this.weights = numbersOf(payload.weights);
       this.data = bytesOf(payload.data);
       this.uncertainty = payload.uncertainty;
       this.first = payload.first;
@@ -28,6 +30,9 @@ Object.assign(dualquery, (() => {
       this.attributes.forEach((attribute, i) => {
         this.offsets[i + 1] = this.offsets[i] + this.packedSize(attribute.size);
       });
+      this.forest = payload.edges && new dualquery.Forest(
+        payload.edges, this.attributes.map((a) => a.size), (position) => this.own(position));
+      this.owns = new Map();
     }
 
     // Whether any query of the release names the attribute; if none does, nothing is known.
@@ -48,6 +53,22 @@ Object.assign(dualquery, (() => {
 
     // Probabilities of one attribute's codes: entry k·size + c is component k's of code c.
     table(position) {
+      if (!this.forest || this.forest.parent[position] < 0) return this.own(position);
+      return this.forest.table(position, this.components);
+    }
+
+    // Components, weights and tables for questions about these attributes, which are independent
+    // in each component.
+    among(attributes) {
+      const roots = this.forest ? attributes.map((a) => this.forest.root(a)) : [];
+      if (new Set(roots).size < roots.length) return this.forest.unrolled(this, attributes);
+      const tables = new Map(attributes.map((a) => [a, this.table(a)]));
+      return {components: this.components, weights: this.weights, tables};
+    }
+
+    // The same before its parent moves it, as the release keeps it.
+    own(position) {
+      if (this.forest && this.owns.has(position)) return this.owns.get(position);
       if (this.kept && this.kept.position === position) return this.kept.table;
       const size = this.attributes[position].size, K = this.components;
       const table = new Float64Array(K * size);
@@ -76,15 +97,16 @@ Object.assign(dualquery, (() => {
         }
       }
       this.kept = {position, table};
+      if (this.forest) this.owns.set(position, table);
       return table;
     }
 
     // Per component the probability that a literal holds.
-    masses(literal) {
+    masses(literal, among) {
       const size = this.attributes[literal.attribute].size;
-      const table = this.table(literal.attribute);
-      const found = new Float64Array(this.components);
-      for (let k = 0; k < this.components; k++) {
+      const table = among.tables.get(literal.attribute);
+      const found = new Float64Array(among.components);
+      for (let k = 0; k < among.components; k++) {
         let sum = 0;
         for (const code of literal.codes) sum += table[k * size + code];
         found[k] = literal.negated ? 1 - sum : sum;
@@ -95,14 +117,15 @@ Object.assign(dualquery, (() => {
     // Per component its weight times the probability that the query holds.
     posterior(query) {
       const parity = query.kind === "parity";
-      const product = new Float64Array(this.components).fill(1);
+      const among = this.among(query.literals.map((literal) => literal.attribute));
+      const product = new Float64Array(among.components).fill(1);
       for (const literal of query.literals) {
-        const masses = this.masses(literal);
-        for (let k = 0; k < this.components; k++) {
+        const masses = this.masses(literal, among);
+        for (let k = 0; k < among.components; k++) {
           product[k] *= parity ? 1 - 2 * masses[k] : masses[k];
         }
       }
-      return product.map((p, k) => this.weights[k] * (parity ? (1 + p) / 2 : p));
+      return product.map((p, k) => among.weights[k] * (parity ? (1 + p) / 2 : p));
     }
 
     answer(query) {
@@ -142,5 +165,5 @@ Object.assign(dualquery, (() => {
     }
   }
 
-  return {Model};
+  return {Model, numbersOf};
 })());

@@ -58,16 +58,17 @@ Object.assign(dualquery, (() => {
 
   // The share of every cell among all records, with the condition.
   function joint(model, attributes, query) {
-    const K = model.components, parity = query.kind === "parity";
     const others = query.literals.filter((l) => !attributes.includes(l.attribute));
+    const among = model.among([...attributes, ...others.map((l) => l.attribute)]);
+    const K = among.components, parity = query.kind === "parity";
     const own = query.literals.filter((l) => attributes.includes(l.attribute));
     const sets = own.map((l) => [attributes.indexOf(l.attribute), allowed(model, l)]);
     const product = new Float64Array(K).fill(1);
     for (const literal of others) {
-      const masses = model.masses(literal);
+      const masses = model.masses(literal, among);
       for (let k = 0; k < K; k++) product[k] *= parity ? 1 - 2 * masses[k] : masses[k];
     }
-    const tables = attributes.map((a) => model.table(a));
+    const tables = attributes.map((a) => among.tables.get(a));
     const sizes = attributes.map((a) => model.attributes[a].size);
     return cellsOf(sizes).map((codes) => {
       let sign = 1;
@@ -77,7 +78,7 @@ Object.assign(dualquery, (() => {
       }
       let sum = 0;
       for (let k = 0; k < K; k++) {
-        let part = model.weights[k] * (parity ? (1 + sign * product[k]) / 2 : product[k]);
+        let part = among.weights[k] * (parity ? (1 + sign * product[k]) / 2 : product[k]);
         for (let i = 0; i < codes.length; i++) part *= tables[i][k * sizes[i] + codes[i]];
         sum += part;
       }
