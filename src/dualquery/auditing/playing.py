@@ -26,7 +26,7 @@ from dualquery.game.transcript import Released, Transcript
 from dualquery.game.wide_player import WidePlayer
 from dualquery.privacy.events import Events, Noise
 from dualquery.privacy.measuring import Measurement
-from dualquery.privacy.rare import Charges, Measured
+from dualquery.privacy.rare import Charges, Noisy, Rare
 from dualquery.privacy.sampler import Draws
 from dualquery.privacy.sources import RandomSource
 from dualquery.workloads.actions import Actions
@@ -108,7 +108,7 @@ class Taken:
         transcript: what was released; None for a run of draws alone, which releases its plan.
     """
 
-    measured: tuple[Measured, ...]
+    measured: tuple[Noisy, ...]
     counts: tuple[tuple[Int64, Int64], ...]
     drawn: float
     transcript: Transcript | None = None
@@ -200,7 +200,11 @@ class Setting:
             rare=counter,
             answers=lambda player, known: self.answers,
         )
-        measured = tuple(one.measurement for one in transcript if one.measurement is not None)
+        measured = tuple(
+            one.measurement
+            for one in transcript
+            if isinstance(one.measurement, Measurement | Charges | Rare)
+        )
         return Taken(measured, tuple(counter.both), drawer.ratio, transcript)
 
     def _draws(self, drawer: _Watched, source: RandomSource) -> Taken:
@@ -220,14 +224,14 @@ class Setting:
         return taken.transcript.events(budget.rows, budget.unit)
 
 
-def deviations(one: Measured) -> Floats:
+def deviations(one: Noisy) -> Floats:
     """The stated scale of the noise in each cell, before it is rounded."""
     if isinstance(one, Measurement | Charges):
         return np.full(len(one.counts), one.scale)
     return one.scale / np.sqrt(one.cells.weights)
 
 
-def _measured_ratio(one: Measured, first: Int64, second: Int64) -> float:
+def _measured_ratio(one: Noisy, first: Int64, second: Int64) -> float:
     """How much likelier the noisy counts are if the first counts are exact, as a logarithm."""
     moved = np.flatnonzero(first != second)
     noisy, scale = one.counts[moved], deviations(one)[moved]

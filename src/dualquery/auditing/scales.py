@@ -13,7 +13,7 @@ from dualquery.game.query_player import QueryPlayer
 from dualquery.privacy.accountants import epsilon_by_accountant
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement
-from dualquery.privacy.rare import Measured
+from dualquery.privacy.rare import Noisy
 from dualquery.privacy.sources import RandomSource
 
 SURE = 1e-6
@@ -58,11 +58,11 @@ def look(setting: Setting, source: RandomSource) -> Finding:
     return Finding("d", "noise and draws", within and least >= SURE, told, figures)
 
 
-def _pairs(taken: Taken) -> list[tuple[Measured, tuple[np.ndarray, np.ndarray]]]:
+def _pairs(taken: Taken) -> list[tuple[Noisy, tuple[np.ndarray, np.ndarray]]]:
     return list(zip(taken.measured, taken.counts, strict=True))
 
 
-def _variances(one: Measured) -> Floats:
+def _variances(one: Noisy) -> Floats:
     """Of the noise in each cell, as stated."""
     if isinstance(one, Measurement):
         return np.full(len(one.counts), one.variance)
@@ -75,7 +75,7 @@ def _standardised(taken: Taken) -> Floats:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _noise_chance(one: Measured, exact: np.ndarray) -> float:
+def _noise_chance(one: Noisy, exact: np.ndarray) -> float:
     """How often noise of the stated scale is at least as far from it, on either side."""
     squares = float(np.sum((one.counts - exact) ** 2 / _variances(one)))
     cells = len(one.counts)

@@ -25,7 +25,7 @@ from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.dependence import Dependence
 from dualquery.model.ensemble import Climb, climbed, published
 from dualquery.model.forest.answers import shares_of
-from dualquery.model.forest.choosing import forest_of, transferred
+from dualquery.model.forest.choosing import forest_of
 from dualquery.model.forest.trees import Trees
 from dualquery.model.grouping import (
     estimated_shares,
@@ -485,7 +485,7 @@ class TablesPlayer:
             if trees is None or trees is known.trees:
                 return kept
             sizes = np.diff(stack.start)
-            return tuple(transferred(one, known.trees, trees, sizes) for one in kept)
+            return tuple(one.in_forest(known.trees, trees, sizes) for one in kept)
         assert self._stacks is not None  # the stack was just made
         logits = np.log(np.maximum(self._stacks[2], 1e-6)).astype(np.float32)
         members = []

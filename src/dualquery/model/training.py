@@ -71,6 +71,29 @@ class Parameters:
     def ties(self) -> Singles:
         return self.flat[-self.components - self.tied : -self.components]
 
+    def in_forest(
+        self, before: Trees | None, after: Trees, sizes: npt.NDArray[np.integer]
+    ) -> Parameters:
+        """The same in another forest: edges of both keep their ties, new ones have none.
+
+        Args:
+            before: the forest that these parameters are of; None if it had no edges.
+            after: the new forest.
+            sizes: how many codes every attribute has.
+        """
+        start = after.tie_start(sizes)
+        ties = np.zeros(int(start[-1]), dtype=np.float32)
+        old = None if before is None else before.tie_start(sizes)
+        for e, (above, below) in enumerate(zip(after.parents, after.children, strict=True)):
+            for one, other, turned in ((above, below, False), (below, above, True)):
+                if before is None or old is None or before.parent[other] != one:
+                    continue
+                kept = before.edge[other]
+                block = self.ties[old[kept] : old[kept + 1]].reshape(sizes[one], sizes[other])
+                ties[start[e] : start[e + 1]] = (block.T if turned else block).reshape(-1)
+        flat = np.concatenate([self.logits.reshape(-1), ties, self.flat[-self.components :]])
+        return Parameters.at(flat, self.components, len(ties))
+
     @property
     def weights(self) -> npt.NDArray[np.float64]:
         logits = self.flat[-self.components :].astype(np.float64)

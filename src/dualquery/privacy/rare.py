@@ -210,7 +210,10 @@ def _number(array: Array) -> float:
     return float(array)
 
 
-Measured = Measurement | Charges | Rare | Choice
+Noisy = Measurement | Charges | Rare
+"""Counts with noise."""
+
+Measured = Noisy | Choice
 """What one step measured, or which tables it chose."""
 
 

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from dualquery.model.forest.edges import Inferred
-    from dualquery.model.mixture import Mixture
-    from dualquery.workloads.marginals import Marginals
-    from dualquery.workloads.workload import Workload
+from dualquery.domain.schema import Schema
+from dualquery.model.forest.edges import Edges, Inferred
+from dualquery.workloads.marginals import Marginals
+from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FEW = 64
 """If a table would have more cells per query than this, its queries are answered one by one."""
+
+
+class Components(Protocol):
+    """A mixture as tables are made from it."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def weights(self) -> Floats: ...
+    @property
+    def tables(self) -> Floats: ...
+    @property
+    def edges(self) -> Edges | None: ...
+    @property
+    def inferred(self) -> Inferred: ...
 
 
 def is_joined(inferred: Inferred, workload: Workload) -> npt.NDArray[np.bool_]:
@@ -32,7 +46,7 @@ def is_joined(inferred: Inferred, workload: Workload) -> npt.NDArray[np.bool_]:
     return found
 
 
-def joined_answers(model: Mixture, workload: Workload, queries: Ints) -> Floats:
+def joined_answers(model: Components, workload: Workload, queries: Ints) -> Floats:
     """The probabilities of some queries, in their order.
 
     Args:
@@ -60,7 +74,7 @@ def joined_answers(model: Mixture, workload: Workload, queries: Ints) -> Floats:
 
 
 def _answers_of_set(
-    model: Mixture, workload: Workload, attributes: Ints, terms: Ints, parity: bool
+    model: Components, workload: Workload, attributes: Ints, terms: Ints, parity: bool
 ) -> Floats:
     """The probabilities of queries about the same attributes.
 
@@ -110,7 +124,7 @@ def _sets(workload: Workload, attribute: int, terms: Ints, parity: bool) -> Floa
     return 1.0 - 2.0 * found if parity else found
 
 
-def table_of_sets(model: Mixture, asked: Mapping[int, Floats]) -> Floats:
+def table_of_sets(model: Components, asked: Mapping[int, Floats]) -> Floats:
     """The shares of records whose codes are in sets of codes, one axis per attribute.
 
     Args:
@@ -136,7 +150,7 @@ def table_of_sets(model: Mixture, asked: Mapping[int, Floats]) -> Floats:
 
 
 def shares_of(
-    model: Mixture, marginals: Marginals, places: npt.NDArray[np.integer] | None = None
+    model: Components, marginals: Marginals, places: npt.NDArray[np.integer] | None = None
 ) -> Floats:
     """The share of every cell of some tables, laid end to end.
 
@@ -159,7 +173,7 @@ def shares_of(
     )
 
 
-def shares_by_component(model: Mixture, asked: Mapping[int, Floats]) -> Floats:
+def shares_by_component(model: Components, asked: Mapping[int, Floats]) -> Floats:
     """The same for attributes of one tree, with an axis of components first."""
     if len(asked) == 1:
         ((a, sets),) = asked.items()
@@ -169,7 +183,7 @@ def shares_by_component(model: Mixture, asked: Mapping[int, Floats]) -> Floats:
     return inferred.joint({a: inferred.parts(a, sets) for a, sets in asked.items()})
 
 
-def _by_tree(model: Mixture, attributes: list[int]) -> list[list[int]]:
+def _by_tree(model: Components, attributes: list[int]) -> list[list[int]]:
     """The attributes, those of one tree together."""
     if model.edges is None:
         return [[a] for a in attributes]

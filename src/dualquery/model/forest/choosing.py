@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from dualquery.model.forest.trees import Trees, spanning
 from dualquery.model.stack import Stack
-from dualquery.model.training import Parameters
 from dualquery.privacy.measuring import Measurement
 
 Floats = npt.NDArray[np.float64]
@@ -63,28 +62,3 @@ def forest_of(
             beyond = ((squares - variance) / (expected + 2.0 * np.sqrt(variance))).sum()
             weighed.append((float(beyond), a, b))
     return spanning(len(stack.attributes), weighed, largest)
-
-
-def transferred(
-    member: Parameters, before: Trees | None, after: Trees, sizes: npt.NDArray[np.integer]
-) -> Parameters:
-    """A fit's parameters in another forest: edges of both keep their ties, new ones have none.
-
-    Args:
-        member: in the forest before.
-        before: that forest; None if it had no edges.
-        after: the new forest.
-        sizes: how many codes every attribute has.
-    """
-    start = after.tie_start(sizes)
-    ties = np.zeros(int(start[-1]), dtype=np.float32)
-    if before is not None:
-        old = before.tie_start(sizes)
-        for e, (above, below) in enumerate(zip(after.parents, after.children, strict=True)):
-            for one, other, turned in ((above, below, False), (below, above, True)):
-                if before.parent[other] == one:
-                    kept = before.edge[other]
-                    block = member.ties[old[kept] : old[kept + 1]].reshape(sizes[one], sizes[other])
-                    ties[start[e] : start[e + 1]] = (block.T if turned else block).reshape(-1)
-    flat = np.concatenate([member.logits.reshape(-1), ties, member.flat[-member.components :]])
-    return Parameters.at(flat, member.components, len(ties))
