@@ -95,14 +95,6 @@ MUTANTS = (
         "A large array that nobody asked for would be looked into.",
     ),
     Mutant(
-        "gate-changed-bytes-believed",
-        _GATE,
-        "        member.read(1)\n",
-        "",
-        (f"{_TESTS}::test_changed_bytes_are_noticed",),
-        "The archive's own sum is compared only when its end is read.",
-    ),
-    Mutant(
         "gate-numbers-believed",
         _GATE,
         "            or not what.least <= value <= what.most\n",
