@@ -168,6 +168,17 @@ def test_changed_bytes_are_noticed(how: int, length: int) -> None:
         read(io.BytesIO(forged), array=Declared("f8", ("n",)))
 
 
+@pytest.mark.parametrize("more", [b"\0", b"\0" * 8, b"\0" * 100_000])
+def test_an_array_is_all_that_its_member_holds(more: bytes) -> None:
+    """What nobody reads, nobody sums up: bytes before it could have been changed."""
+    stream, content = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(content, np.arange(1000.0))
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("array.npy", content.getvalue() + more)
+    with pytest.raises(ReleaseError, match="array"):
+        read(stream, array=Declared("f8", ("n",)))
+
+
 @pytest.mark.parametrize("value", [None, True, "3", [], -1, 11, 2.5, float("nan"), 10**400])
 def test_numbers_that_are_none(value: object) -> None:
     declared = {"steps": Number(0, 10, whole=True)}
