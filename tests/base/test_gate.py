@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from pathlib import Path
 
@@ -150,17 +151,32 @@ def test_two_arrays_of_one_name(tmp_path: Path) -> None:
         read(stream, array=Declared("f8", ("n",)))
 
 
-def test_changed_bytes_are_noticed() -> None:
+@pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("length", [1000, 8192, 32_768, 40_000])
+def test_changed_bytes_are_noticed(how: int, length: int) -> None:
     """By the archive's own sum, which is compared when the last byte is read."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as file:
+    with zipfile.ZipFile(stream, "w", how) as file:
         content = io.BytesIO()
-        np.lib.format.write_array(content, np.zeros(1000))
+        np.lib.format.write_array(content, np.arange(length, dtype=np.float64))
         file.writestr("array.npy", content.getvalue())
-    forged = bytearray(stream.getvalue())
-    forged[1000] = 1
+        crc = file.getinfo("array.npy").CRC
+    # The sum itself is changed, in both of its places: then all else is as it was.
+    forged = stream.getvalue().replace(struct.pack("<I", crc), struct.pack("<I", crc ^ 1))
+    read(io.BytesIO(stream.getvalue()), array=Declared("f8", ("n",)))
     with pytest.raises(ReleaseError, match="CRC"):
-        read(io.BytesIO(bytes(forged)), array=Declared("f8", ("n",)))
+        read(io.BytesIO(forged), array=Declared("f8", ("n",)))
+
+
+@pytest.mark.parametrize("more", [b"\0", b"\0" * 8, b"\0" * 100_000])
+def test_an_array_is_all_that_its_member_holds(more: bytes) -> None:
+    """What nobody reads, nobody sums up: bytes before it could have been changed."""
+    stream, content = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(content, np.arange(1000.0))
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("array.npy", content.getvalue() + more)
+    with pytest.raises(ReleaseError, match="array"):
+        read(stream, array=Declared("f8", ("n",)))
 
 
 @pytest.mark.parametrize("value", [None, True, "3", [], -1, 11, 2.5, float("nan"), 10**400])

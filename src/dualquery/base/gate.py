@@ -227,7 +227,6 @@ def _unpacked(archive: zipfile.ZipFile, header: _Header) -> Array:
                 raise EOFError("an array ends early")
             rest[: len(piece)] = piece
             rest = rest[len(piece) :]
-        member.read(1)
     return array.reshape(header.shape, order="F" if header.fortran else "C")
 
 
