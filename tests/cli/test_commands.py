@@ -353,6 +353,12 @@ def test_a_ledger_counts_releases_and_refuses(run, files, release) -> None:
     assert "total" in refused.err
     assert not (files / "out.partial").exists()
     assert (files / "out" / "release.json").exists()
+    older = files / "older.sqlite"
+    assert run("ledger", book, files / "out", "--verify").code == 0
+    assert run("ledger", older, "--create", "--epsilon", 1.2, "--delta", 1e-3).code == 0
+    wrong = run("ledger", older, files / "out", "--verify", "--json")
+    assert wrong.code == 1
+    assert "charged to another ledger" in json.loads(wrong.out)["releases"][0]["said"]
 
 
 def test_a_release_of_whole_marginals_with_a_focus(run, files, release) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import os
 import shutil
 import sys
@@ -22,7 +23,7 @@ from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.estimator import stages
 from dualquery.game.record_player import RecordPlayer
-from dualquery.privacy.ledger import Ledger
+from dualquery.privacy.ledger import Ledger, Mark
 from dualquery.privacy.sources import SeededSource
 
 EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "sqlite3.connect"}
@@ -94,7 +95,12 @@ def in_a_fork(folder: Path, at: int, **options) -> bool:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+    """All files of a release. What it has seen of its ledger holds the time of day, and goes."""
+    found = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+    description = json.loads(found["release.json"])
+    description.pop("ledger", None)
+    description.pop("digest")
+    return {**found, "release.json": json.dumps(description).encode()}
 
 
 def unfinished(folder: Path) -> bool:
@@ -156,7 +162,10 @@ def main(base: Path, plan: str) -> None:
                 assert in_a_fork(folder, 0, **options)  # killed before it began
         left = {file.name for file in folder.iterdir()}
         assert left == {"out", "ledger.db"}, f"step {at} left {left}"
-        entries = Ledger(folder / "ledger.db").account().entries
+        book = Ledger(folder / "ledger.db")
+        entries = book.account().entries
+        carried = json.loads((folder / "out" / "release.json").read_text())["ledger"]
+        book.check(Mark.from_dict(carried), "out")
         assert [entry.state for entry in entries] == ["spent"], f"step {at}: {entries}"
         if whole is not None:
             assert files(folder / "out") == whole, f"step {at} ended in another release"

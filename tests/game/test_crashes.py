@@ -16,11 +16,11 @@ import pytest
 from dualquery.base.errors import ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery, run
-from dualquery.game.journal import Journal, begun
+from dualquery.game.journal import Journal, begun, charged
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import RecordPlayer
-from dualquery.privacy.ledger import Ledger, LedgerError
+from dualquery.privacy.ledger import Ledger, LedgerError, Turns
 
 JOB = DualQuery(
     epsilon=2.0, delta=1e-3, rounds=4, samples=20, eta=3.0, queries=100, player="record",
@@ -176,17 +176,18 @@ def test_the_ledger_knows_before_anything_is_drawn_or_used(
     ledger: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    drawn = []
+    drawn, begun = [], set()
     draw, respond = QueryPlayer.draw, RecordPlayer.respond
 
     def rounds() -> int:
-        with Ledger(ledger)._open() as connection:
-            found = connection.execute("SELECT rounds FROM drawn").fetchone()
-        return 0 if found is None else found[0]
+        return Ledger(ledger).account().entries[0].rounds
 
     def watched_draw(player, *arguments):
-        assert [entry.state for entry in Ledger(ledger).account().entries] == ["reserved"]
-        drawn.append(rounds())
+        entry = Ledger(ledger).account().entries[0]
+        assert entry.state == "reserved"
+        assert entry.begins  # the ledger knows that this round begins, and under which key
+        begun.add(entry.begins)
+        drawn.append(entry.rounds)
         return draw(player, *arguments)
 
     def watched_respond(player, state, *arguments):
@@ -197,6 +198,7 @@ def test_the_ledger_knows_before_anything_is_drawn_or_used(
     monkeypatch.setattr(RecordPlayer, "respond", watched_respond)
     JOB.release(rows, tmp_path / "out", schema=schema, ledger=ledger)
     assert drawn == [0, 1, 2, 3]
+    assert len(begun) == 4
 
 
 def stopped(job: DualQuery, rows, schema, out: Path, after: int, **options) -> None:
@@ -223,14 +225,20 @@ def test_a_copy_cannot_be_resumed_a_second_time(
     with pytest.raises(ReleaseError, match="another ledger"):  # nor by leaving the ledger out
         JOB.release(rows, other, schema=schema, resume=True)
     # A journal as long as it should be, but of other draws.
-    journal = Journal.resume(tmp_path / "third.partial", begun(tmp_path / "third.partial"))
+    third = tmp_path / "third.partial"
+    identity, mark = charged(third)
+    openings = Ledger(ledger).openings(identity, mark)
+    journal = Journal.resume(third, begun(third), openings=openings[:2])
+    turns = Turns(Ledger(ledger), identity)
+    turns.drawn = lambda rounds, digest: mark
+    journal.charge(turns, mark)
     journal.write_draws(2, journal.draws(0))
     journal.close()
-    with pytest.raises(LedgerError, match="are not the ones the ledger saw"):
+    with pytest.raises(LedgerError, match=r"round 3 in .* is not the one the ledger saw"):
         JOB.release(rows, tmp_path / "third", schema=schema, ledger=ledger, resume=True)
     JOB.release(rows, out, schema=schema, ledger=ledger, resume=True)
     for name in ("other", "third", "fourth"):
-        with pytest.raises(LedgerError, match="was published"):
+        with pytest.raises(LedgerError, match=r"was published|not the one the ledger saw"):
             JOB.release(rows, tmp_path / name, schema=schema, ledger=ledger, resume=True)
         assert (tmp_path / f"{name}.partial" / "run.json").exists()  # refused, not deleted
     assert [entry.state for entry in Ledger(ledger).account().entries] == ["spent"]
@@ -334,7 +342,7 @@ def test_only_the_same_run_is_finished(
     """Killed after the release got its name: only a command for the same run finishes it."""
     out = tmp_path / "out"
 
-    def killed(book: Ledger, release: str) -> None:
+    def killed(book: Ledger, release: str, seen: object = None) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:

@@ -191,7 +191,8 @@ def test_releases_of_equal_cost_fill_a_ledger(releases: int, tmp_path: Path) -> 
     book = Ledger.create(tmp_path / "year.ledger", epsilon=1.0, delta=1e-6)
     for number in range(min(releases, 12)):
         book.reserve(str(number), events, neighbours=Neighbours.REPLACE_ONE)
-    assert releases * events.mu_squared == pytest.approx(mu_of(1.0, 1e-6) ** 2, rel=1e-6)
+    # A tenth of δ is kept for slack.
+    assert releases * events.mu_squared == pytest.approx(mu_of(1.0, 9e-7) ** 2, rel=1e-6)
     if releases <= 12:
         with pytest.raises(BudgetExceededError):
             book.reserve("more", events, neighbours=Neighbours.REPLACE_ONE)

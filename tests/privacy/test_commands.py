@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from dualquery.cli.privacy import privacy
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
+from tests.privacy.older_ledger import older_ledger
 
 app = typer.Typer()
 app.command()(privacy)
@@ -78,7 +80,7 @@ def test_privacy_names_a_bad_option(option: str, bad: str, named: str) -> None:
 
 def test_a_ledger_from_declaration_to_spending(tmp_path: Path) -> None:
     file = str(tmp_path / "adult.db")
-    created = ["--create", "--epsilon", "1", "--delta", "1e-6", "--label", "adult"]
+    created = ["--create", "--epsilon", "1", "--delta", "1e-6", "--slack", "0", "--label", "adult"]
     assert "spent ε = 0 of 1 at δ = 1e-06, replace-one" in run("ledger", file, *created)
     assert "no releases yet" in run("ledger", file)
     events = Events.of(record_player_temperatures(2.0, 16), 1000, 30162)
@@ -98,3 +100,45 @@ def test_ledger_options_belong_to_creation(tmp_path: Path) -> None:
     run("ledger", file, "--create", "--epsilon", "1", "--delta", "1e-6")
     with pytest.raises(DualQueryError, match="--epsilon is declared once"):
         run("ledger", file, "--epsilon", "2")
+
+
+def verified(*arguments: str) -> tuple[int, str]:
+    outcome = CliRunner().invoke(app, ["ledger", *arguments])
+    assert not isinstance(outcome.exception, DualQueryError)
+    return outcome.exit_code, outcome.output
+
+
+def test_a_ledger_is_verified(tmp_path: Path) -> None:
+    file = str(tmp_path / "adult.db")
+    run("ledger", file, "--create", "--epsilon", "1", "--delta", "1e-6", "--label", "adult")
+    events = Events.of(record_player_temperatures(2.0, 16), 1000, 30162)
+    Ledger(file).reserve("r1", events, neighbours=Neighbours.REPLACE_ONE)
+    code, said = verified(file, "--verify")
+    assert code == 0
+    assert "adult: 2 links, none changed" in said
+    for options, problem in (
+        ((str(tmp_path),), "releases are looked at with --verify"),
+        (("--create", "--verify"), "leave out --create"),
+    ):
+        with pytest.raises(DualQueryError, match=problem):
+            run("ledger", file, *options)
+    connection = sqlite3.connect(file)
+    connection.execute("UPDATE chain SET content = CAST(REPLACE(content, 'r1', 'r2') AS BLOB)")
+    connection.commit()
+    connection.close()
+    code, said = verified(file, "--verify")
+    assert code == 1
+    assert "was edited at link 1" in said
+    code, said = verified(file, "--verify", "--json")
+    assert code == 1
+    assert json.loads(said)["right"] is False
+
+
+def test_an_older_ledger_is_shown_with_a_note(tmp_path: Path) -> None:
+    older_ledger(tmp_path / "l", [("a", 0.01, 5.0, 0.0)])
+    assert "note: this ledger was made by version 0.2" in " ".join(
+        run("ledger", str(tmp_path / "l")).split()
+    )
+    code, said = verified(str(tmp_path / "l"), "--verify")
+    assert code == 0
+    assert "without a chain" in said

@@ -22,7 +22,7 @@ from dualquery.base.errors import ParameterError
 from dualquery.privacy.accountants import ACCOUNTANTS
 from dualquery.privacy.accountants.gaussian import epsilon_of_mu, mu_of
 from dualquery.privacy.events import Events, MeasurementEvent, record_player_temperatures
-from dualquery.privacy.ledger import BudgetExceededError, Charge, Ledger, LedgerError
+from dualquery.privacy.ledger import BudgetExceededError, Charge, Ledger, LedgerError, Turns
 from dualquery.privacy.neighbours import Neighbours
 
 UNIT = Neighbours.REPLACE_ONE
@@ -31,7 +31,8 @@ RUN = Events.of(record_player_temperatures(2.0, 16), 1000, 30162)
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledger.create(tmp_path / "adult.db", epsilon=0.5, delta=1e-6, label="adult")
+    """Without slack, so that every ε is stated at the δ of the ledger."""
+    return Ledger.create(tmp_path / "adult.db", epsilon=0.5, delta=1e-6, slack=0, label="adult")
 
 
 def test_a_new_ledger_has_spent_nothing(ledger: Ledger) -> None:
@@ -64,7 +65,7 @@ def test_a_release_past_the_total_is_refused_with_all_three_figures(ledger: Ledg
 
 def test_a_budget_of_exactly_the_cost_is_enough(tmp_path: Path) -> None:
     cost = ACCOUNTANTS["gaussian"].epsilon(RUN, 1e-6)
-    exact = Ledger.create(tmp_path / "exact.db", epsilon=cost, delta=1e-6)
+    exact = Ledger.create(tmp_path / "exact.db", epsilon=cost, delta=1e-6, slack=0)
     assert exact.reserve("a", RUN, neighbours=UNIT).left == 0.0
 
 
@@ -204,10 +205,9 @@ def test_killed_inside_a_transaction_leaves_the_ledger_as_it_was(ledger: Ledger)
     ledger.reserve("a", RUN, neighbours=UNIT)
     killed = process(
         """
-        with ledger._open(write=True) as connection:
-            connection.execute(
-                "INSERT INTO entries VALUES (?, '', 1.0, 1.0, 'reserved', '', NULL)", (name,)
-            )
+        with ledger._writing() as page:
+            page.append({"kind": "reserved", "release": name, "note": "", "mu_squared": 1.0,
+                         "pure": 1.0, "slack": 0.0, "at": "", "begins": ""})
             os.kill(os.getpid(), signal.SIGKILL)
         """,
         str(ledger.path),
@@ -226,11 +226,12 @@ def test_figures_for_json(ledger: Ledger) -> None:
     assert figures["spent"] + figures["left"] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("slack", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("shares", [(0.5, 0.4999), (0.5, 0.5001), (0.3, 0.3, 0.3999), (1.0001,)])
-def test_the_rule_is_the_one_proved(tmp_path, shares: tuple[float, ...]) -> None:
+def test_the_rule_is_the_one_proved(tmp_path, shares: tuple[float, ...], slack: float) -> None:
     """Σ μ² against B, √B the μ that the total allows; `docs/proofs/composition.md`, the filter."""
-    allowed = mu_of(1.0, 1e-6) ** 2
-    ledger = Ledger.create(tmp_path / "book", epsilon=1.0, delta=1e-6)
+    allowed = mu_of(1.0, 1e-6 * (1.0 - slack)) ** 2
+    ledger = Ledger.create(tmp_path / "book", epsilon=1.0, delta=1e-6, slack=slack)
     spent = 0.0
     for number, share in enumerate(shares):
         # 9999 draws: μ² = ¼·10⁴·r², and a pure ε far above the total.
@@ -243,15 +244,70 @@ def test_the_rule_is_the_one_proved(tmp_path, shares: tuple[float, ...]) -> None
                 ledger.reserve(f"r{number}", events, neighbours=Neighbours.REPLACE_ONE)
 
 
-def test_chances_of_failing_add_up_and_are_taken_off_delta(tmp_path: Path) -> None:
-    book = Ledger.create(tmp_path / "l", epsilon=1.0, delta=1e-6)
+def test_chances_of_failing_add_up_within_the_share_that_was_declared(tmp_path: Path) -> None:
+    book = Ledger.create(tmp_path / "l", epsilon=1.0, delta=1e-6, slack=0.6)
     measured = Events.of_measurements(MeasurementEvent.gaussian(20.0))
+    before = book.account().rule
     for name in ("one", "two"):
         book.reserve(name, measured, neighbours=Neighbours.REPLACE_ONE, slack=3e-7)
     account = Ledger(tmp_path / "l").account()
+    assert account.rule == before
     assert account.charge.slack == pytest.approx(6e-7)
     mu = math.sqrt(2 * measured.mu_squared)
     assert account.spent == pytest.approx(epsilon_of_mu(mu, 4e-7), rel=1e-9)
     assert account.spent >= epsilon_of_mu(mu, 4e-7)
+    with pytest.raises(BudgetExceededError, match=r"δ'=6\.1e-07 .* δ'=6e-07 .*smaller delta"):
+        book.reserve("three", measured, neighbours=Neighbours.REPLACE_ONE, slack=1e-8)
+    book.reserve("four", measured, neighbours=Neighbours.REPLACE_ONE)
+
+
+def test_what_is_kept_for_slack_is_a_tenth_or_what_is_declared(tmp_path: Path) -> None:
+    tenth = Ledger.create(tmp_path / "tenth", epsilon=1.0, delta=1e-6).account()
+    assert tenth.rule.slack == pytest.approx(1e-7)
+    assert tenth.rule.delta_of_losses == pytest.approx(9e-7)
+    none = Ledger.create(tmp_path / "none", epsilon=1.0, delta=1e-6, slack=0)
+    assert none.account().rule.delta_of_losses == 1e-6
     with pytest.raises(BudgetExceededError, match="smaller delta"):
-        book.reserve("three", measured, neighbours=Neighbours.REPLACE_ONE, slack=4e-7)
+        none.reserve("a", RUN, neighbours=UNIT, slack=1e-12)
+    for bad in (-0.1, 0.91, math.nan):
+        with pytest.raises(ParameterError, match="slack = "):
+            Ledger.create(tmp_path / "bad", epsilon=1.0, delta=1e-6, slack=bad)
+        assert not (tmp_path / "bad").exists()
+
+
+def test_a_round_is_drawn_under_the_key_that_it_began_with(ledger: Ledger) -> None:
+    turns = Turns(ledger, "a")
+    ledger.reserve("a", RUN, neighbours=UNIT, begins=turns.begins)
+    other = Turns(ledger, "a")
+    with pytest.raises(LedgerError, match="went on elsewhere"):
+        other.drawn(1, "d1")  # it never began
+    ledger.reserve("a", RUN, neighbours=UNIT, begins=other.begins)  # resumed from a copy
+    with pytest.raises(LedgerError, match="went on elsewhere"):
+        turns.drawn(1, "d1")
+    first, key = other.drawn(1, "d1"), ledger.openings("a", None)[0].key
+    assert other.key != key
+    assert ledger.account().mark == first
+    with pytest.raises(LedgerError, match="cannot draw round 3"):
+        other.drawn(3, "d3")
+    with pytest.raises(LedgerError, match="cannot resume from 0 rounds: the ledger saw 1"):
+        ledger.reserve("a", RUN, neighbours=UNIT)
+    for wrong in (["d0"], ["d1", "d2"]):
+        with pytest.raises(LedgerError, match="are not the ones the ledger saw"):
+            ledger.reserve("a", RUN, neighbours=UNIT, drawn=wrong)
+    assert ledger.reserve("a", RUN, neighbours=UNIT, drawn=["d1"]).entries[0].resumed == 1
+    ledger.spend("a")
+    with pytest.raises(LedgerError, match="1 drawn, spent"):
+        other.drawn(2, "d2")
+    with pytest.raises(LedgerError, match="has never seen it"):
+        ledger.reserve("b", RUN, neighbours=UNIT, drawn=["d1"])
+
+
+def test_two_ledgers_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    here = Ledger.create(tmp_path / "l", epsilon=1.0, delta=1e-6)
+    there = Ledger.create(tmp_path / "one" / "l", epsilon=1.0, delta=1e-6)
+    assert here.fingerprint != there.fingerprint
+    mark = there.account().mark
+    assert mark is not None
+    with pytest.raises(LedgerError, match="charged to another ledger"):
+        here.check(mark, "a release")

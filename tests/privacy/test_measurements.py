@@ -422,7 +422,7 @@ def test_a_pure_statement_covers_laplace_noise() -> None:
 
 
 def test_measurements_are_charged_to_a_ledger(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "ledger", epsilon=1.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "ledger", epsilon=1.0, delta=1e-6, slack=0)
     events = DRAWS.then(gaussian(12.0))
     ledger.reserve("tables", events, neighbours=REPLACE)
     account = Ledger(tmp_path / "ledger").account()

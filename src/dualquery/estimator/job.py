@@ -275,6 +275,8 @@ class DualQuery(Estimator):
         """The four stages. The journal stays open: until it is settled nobody else may go on."""
         mechanism, tuning = self.mechanism, self.tuning
         job = stages.prepare(table, schema, workload, mechanism, tuning, notice)
+        for line in run.warnings:
+            notice(line)
         with open_engine(self.engine, self.scheduler) as engine:
             if run.resume and not mechanism.protected.size_is_public:
                 progress(
@@ -286,4 +288,5 @@ class DualQuery(Estimator):
             progress("counting queries", 0, 0)
             ready = stages.count(job, engine, mechanism, tuning, notice)
             transcript = stages.play(job, ready, engine, run, mechanism, tuning, progress, held)
-        return stages.finish(job, ready, transcript, mechanism, tuning, progress)
+        made = stages.finish(job, ready, transcript, mechanism, tuning, progress)
+        return replace(made, ledger=run.mark)

@@ -13,9 +13,17 @@ import numpy as np
 from dualquery.base.failures import reason
 from dualquery.base.stored import Json
 from dualquery.estimator.settings import Mechanism
-from dualquery.game.journal import Journal, NoJournal, guard, may_begin, refuse_unfinished
+from dualquery.game.journal import (
+    Journal,
+    NoJournal,
+    charged,
+    guard,
+    may_begin,
+    refuse_unfinished,
+)
 from dualquery.game.plan import Plan
-from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError
+from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError, Mark, Turns
+from dualquery.privacy.ledger.ledger import Opening
 from dualquery.release.parameters import RunParameters
 from dualquery.version import __version__
 from dualquery.workloads.actions import Actions
@@ -93,6 +101,16 @@ class Run:
                 f"not be deleted: {reason(error)}; remove it, because it is private"
             )
 
+    @property
+    def mark(self) -> Mark | None:
+        """What the run has seen last of its ledger; its release carries it."""
+        return self.journal.mark
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the owner of the ledger should know."""
+        return () if self.ledger is None else self.ledger.account().warnings
+
     def promised(self, mechanism: Mechanism) -> Json:
         """What a resumed run must share with its beginning, as far as no table is needed."""
         return {
@@ -131,8 +149,15 @@ class Run:
         if plan.budget.unit.size_is_public:
             counts = np.ascontiguousarray(counted.counts, dtype="<i8").tobytes()
         if self.resume and not may_begin(self.directory):
-            return Journal.resume(self.directory, run, counts, actions)
+            return Journal.resume(self.directory, run, counts, actions, self._openings())
         return Journal.create(self.directory, run, counts)
+
+    def _openings(self) -> tuple[Opening, ...] | None:
+        """What the ledger knows of the rounds of an unfinished run; None without a ledger."""
+        if self.ledger is None or self.directory is None:
+            return None
+        found = charged(self.directory)
+        return None if found is None else self.ledger.openings(*found)
 
     def _noted(self, plan: Plan) -> str:
         """The note of the ledger; it says what makes a release dearer than its records."""
@@ -143,8 +168,9 @@ class Run:
         """Enter the run into the ledger; a run that is refused leaves no journal behind."""
         book, journal = self.ledger, self.journal
         assert book is not None  # the caller has looked
+        turns = Turns(book, journal.identity)
         try:
-            book.reserve(
+            account = book.reserve(
                 journal.identity,
                 plan.events,
                 neighbours=plan.budget.neighbours,
@@ -152,10 +178,12 @@ class Run:
                 private=private,
                 note=self._noted(plan),
                 drawn=journal.digests,
+                begins=turns.begins,
             )
         except LedgerError as error:
             new = not self.resume or isinstance(error, BudgetExceededError)
             if new and not journal.rounds_drawn:
                 journal.remove()
             raise
-        journal.told = lambda rounds, digest: book.advance(journal.identity, rounds, digest)
+        assert account.mark is not None  # whoever reserves writes a link
+        journal.charge(turns, account.mark)

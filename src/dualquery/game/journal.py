@@ -6,10 +6,16 @@ first draw. So round by round
 
 1. the draws are appended to `rounds.bin` and synced,
 2. a byte is appended to `used.bin` and synced: from now on the draws count as used,
-3. a ledger, if there is one, is told (`told`),
-4. and only then the draws are answered; the answer is appended to `rounds.bin` too.
+3. and only then the draws are answered; the answer is appended to `rounds.bin` too.
 
 A resumed run reads what is there and goes on.
+
+**With a ledger** the draws are sealed with a key whose digest the ledger has known since before
+the round began (`privacy.ledger`). After step 1 the ledger is given the key. If it takes it, the
+mark of step 2 is the head of the ledger, by which an older copy of the ledger is noticed. A resumed
+run gets the keys from the ledger. Draws whose key it does not know were never read by anybody: they
+are cut off, and the round is drawn. Draws that the ledger knows and the journal lacks were lost
+with an older copy of the journal: the run is refused.
 
 `rounds.bin` is a sequence of frames after a line that names the format: kind, round, length,
 digest, content. A digest covers all of its frame and the digest before it, so no bit can be
@@ -29,7 +35,7 @@ import os
 import secrets
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,19 +45,24 @@ from dualquery.base.failures import LOCKING, reason
 from dualquery.base.files import NO_LINK, is_ours, lock, sync_directory, write_all, write_durable
 from dualquery.base.gate import read_arrays
 from dualquery.base.interrupts import held
+from dualquery.base.sealing import sealed
 from dualquery.base.stored import Arrays, Document, Json
 from dualquery.game import declared
 from dualquery.game.moves import Move, read_move
 from dualquery.game.transcript import Released
+from dualquery.privacy.ledger import LedgerError, Mark, Turns
+from dualquery.privacy.ledger.chain import MARK_SIZE
+from dualquery.privacy.ledger.ledger import Opening
 from dualquery.privacy.rare import Measured, read_measured
 from dualquery.privacy.sampler import Draws
 from dualquery.workloads.actions import Actions
 
-_FORMAT = 2
-_HEAD = b"dualquery journal 2\n"
+_FORMAT = 3
+_HEAD = b"dualquery journal 3\n"
 _FIELDS = struct.Struct("<4sIQ")
 _DIGEST = 16
-_DRAWS, _MOVE = b"draw", b"move"
+_ROUND = struct.Struct("<Q")
+_DRAWS, _SEALED, _MOVE = b"draw", b"seal", b"move"
 _RUN, _ROUNDS, _USED = "run.json", "rounds.bin", "used.bin"
 _PUBLISHED, _DONE = "published.json", "done.json"
 
@@ -63,11 +74,14 @@ class NoJournal:
 
     def __init__(self) -> None:
         self.identity = uuid.uuid4().hex
-        self.told: Callable[[int, str], None] = lambda rounds, digest: None
+        self.mark: Mark | None = None
 
     @property
     def rounds_drawn(self) -> int:
         return 0
+
+    def charge(self, turns: Turns, mark: Mark) -> None:
+        self.mark = mark  # draws that are never on disk need no key
 
     def draws(self, number: int) -> Draws | None:
         return None
@@ -123,14 +137,14 @@ class Journal:
 
     Attributes:
         identity: the id under which the run enters a ledger.
-        told: called with the number of rounds drawn and the digest of the last of them, when
-            draws are on disk and before they are used.
+        mark: what the run has seen last of its ledger; None without one.
     """
 
     def __init__(self, directory: Path, identity: str, handle: int) -> None:
         self.directory = directory
         self.identity = identity
-        self.told: Callable[[int, str], None] = lambda rounds, digest: None
+        self.mark: Mark | None = None
+        self._turns: Turns | None = None
         self._handle = handle
         self._chain = hashlib.blake2b(_HEAD + identity.encode(), digest_size=_DIGEST).digest()
         self._draws: list[Draws] = []
@@ -182,10 +196,12 @@ class Journal:
         run: Document,
         counts: bytes | None = None,
         actions: Actions | None = None,
+        openings: Sequence[Opening] | None = None,
     ) -> Journal:
         """Continue a journal, if it is of the same run and, where `counts` are given, table.
 
         `actions` are the queries that the run draws. What the journal holds must be about them.
+        `openings` are what the ledger knows of the rounds; None if the run has no ledger.
         """
         guard(directory)
         content = _read_run(directory)
@@ -208,7 +224,7 @@ class Journal:
             )
         journal = cls(directory, content["id"], _open_locked(directory / _ROUNDS))
         try:
-            journal._read(actions)
+            journal._read(actions, openings)
         except BaseException:
             journal.close()
             raise
@@ -222,6 +238,11 @@ class Journal:
     def digests(self) -> tuple[str, ...]:
         """Per round drawn, the digest of the journal up to its draws: what a ledger remembers."""
         return tuple(self._digests)
+
+    def charge(self, turns: Turns, mark: Mark) -> None:
+        """Go on with a ledger, which has reserved the run and knows that the next round begins."""
+        self._turns = turns
+        self._note(mark)
 
     def draws(self, number: int) -> Draws | None:
         return self._draws[number] if number < len(self._draws) else None
@@ -241,15 +262,23 @@ class Journal:
     def write_released(self, number: int, released: Released) -> None:
         """Keep what the next round released; when this returns it may be used."""
         draws, measurement = released.draws, released.measurement
-        self._expect(_DRAWS, number)
         more = {} if measurement is None else measurement.to_arrays()
-        self._write(_DRAWS, number, {"queries": draws.queries, "negated": draws.negated, **more})
+        arrays = {"queries": draws.queries, "negated": draws.negated, **more}
+        self._expect(_DRAWS, number)
+        if self._turns is None:
+            self._write(_DRAWS, number, arrays)
+            mark = None
+        else:
+            self._write(_SEALED, number, arrays, self._turns.key)
+            mark = self._turns.drawn(number + 1, self._chain.hex())
         self._draws.append(draws)
         if measurement is not None:
             self._measurements[number] = measurement
         self._digests.append(self._chain.hex())
-        _append(self.directory / _USED, b".")
-        self.told(self.rounds_drawn, self._digests[-1])
+        if mark is None:
+            _append(self.directory / _USED, b".")
+        else:
+            self._note(mark)
 
     def write_move(self, number: int, move: Move) -> None:
         """Keep the answer to the draws of a round."""
@@ -285,11 +314,21 @@ class Journal:
         if (kind, number) != due:
             raise self._damaged()
 
-    def _write(self, kind: bytes, number: int, arrays: Arrays) -> None:
+    def _note(self, mark: Mark) -> None:
+        """Keep what the ledger says of the rounds drawn: they count as used."""
+        file, one = self.directory / _USED, _ROUND.pack(self.rounds_drawn) + mark.packed()
+        if torn := file.stat().st_size % len(one):  # a write that never ended
+            os.truncate(file, file.stat().st_size - torn)
+        _append(file, one)
+        self.mark = mark
+
+    def _write(self, kind: bytes, number: int, arrays: Arrays, key: bytes | None = None) -> None:
         content = io.BytesIO()
         with held():
             np.savez(content, allow_pickle=False, **arrays)
             body = content.getvalue()
+            if key is not None:
+                body = sealed(key, body)
             fields = _FIELDS.pack(kind, number, len(body))
             chain = self._next(fields, body)
             write_all(self._handle, fields + chain + body)
@@ -302,22 +341,36 @@ class Journal:
         digest.update(body)
         return digest.digest()
 
-    def _read(self, actions: Actions | None) -> None:
+    def _read(self, actions: Actions | None, openings: Sequence[Opening] | None) -> None:
         sizes = declared.sizes_of_run(actions)
         try:
-            used = (self.directory / _USED).stat().st_size
+            if openings is None:
+                used = (self.directory / _USED).stat().st_size
+            else:
+                used, self.mark = _last_mark(self.directory)
             size = os.fstat(self._handle).st_size
             if _read_exactly(self._handle, len(_HEAD)) != _HEAD:
                 raise self._damaged()
             end = len(_HEAD)
             while (frame := self._frame(size - end)) is not None:
                 kind, number, body, chain = frame
-                self._expect(kind, number)
-                declaring = declared.drawn if kind == _DRAWS else declared.moved
+                if openings is not None and kind == _DRAWS:  # in a journal with a ledger: forged
+                    raise self._damaged()
+                self._expect(_DRAWS if kind == _SEALED else kind, number)
+                if kind == _SEALED:
+                    if openings is None:
+                        raise LedgerError(
+                            f"the draws in {str(self.directory)!r} are sealed; resume the run with "
+                            "its ledger"
+                        )
+                    if number >= len(openings):
+                        break  # nobody has the key, so nobody has read them
+                    body = self._opened(openings[number], number, body, chain)
+                declaring = declared.moved if kind == _MOVE else declared.drawn
                 arrays = read_arrays(io.BytesIO(body), self._name(number), declaring, sizes)
                 self._chain = chain
                 end += _FIELDS.size + _DIGEST + len(body)
-                if kind == _DRAWS:
+                if kind != _MOVE:
                     if "attributes" in arrays:
                         declared.check_measured(arrays)
                         self._measurements[number] = read_measured(arrays)
@@ -340,8 +393,19 @@ class Journal:
             os.ftruncate(self._handle, end)
             os.fsync(self._handle)
         os.lseek(self._handle, end, os.SEEK_SET)
-        if used < self.rounds_drawn:  # killed before they were used; they will be now
+        if (
+            openings is None and used < self.rounds_drawn
+        ):  # killed before they were used; they will be now
             _append(self.directory / _USED, b"." * (self.rounds_drawn - used))
+
+    def _opened(self, opening: Opening, number: int, body: bytes, chain: bytes) -> bytes:
+        """What a sealed frame holds, if it is the one that the ledger saw drawn."""
+        if chain.hex() != opening.digest:
+            raise LedgerError(
+                f"round {number + 1} in {str(self.directory)!r} is not the one the ledger saw "
+                "drawn; a copy of this run went on elsewhere"
+            )
+        return sealed(opening.key, body)
 
     def _frame(self, left: int) -> tuple[bytes, int, bytes, bytes] | None:
         """The next frame; None where there is none that is intact."""
@@ -381,6 +445,32 @@ def begun(directory: Path) -> Document | None:
         return None
     found: Document = _read_run(directory)["run"]
     return found
+
+
+def charged(directory: Path) -> tuple[str, Mark | None] | None:
+    """The id of the unfinished run in a directory, and what it has seen last of its ledger."""
+    if not (directory / _RUN).exists():
+        return None
+    return str(_read_run(directory)["id"]), _last_mark(directory)[1]
+
+
+def _last_mark(directory: Path) -> tuple[int, Mark | None]:
+    """How many rounds were used, and what was seen of the ledger then.
+
+    What follows the last whole mark is the rest of a write that never ended.
+    """
+    size = _ROUND.size + MARK_SIZE
+    try:
+        content = (directory / _USED).read_bytes()
+    except OSError:
+        raise ReleaseError(
+            f"{str(directory / _USED)!r} cannot be read; the run cannot be resumed"
+        ) from None
+    marks = [content[at : at + size] for at in range(0, len(content) - size + 1, size)]
+    marks = [one for one in marks if any(one)]
+    if not marks:
+        return 0, None
+    return _ROUND.unpack(marks[-1][: _ROUND.size])[0], Mark.unpacked(marks[-1][_ROUND.size :])
 
 
 def published(directory: Path) -> tuple[str, str] | None:

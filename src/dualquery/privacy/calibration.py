@@ -88,14 +88,27 @@ class Budget:
         return self.cost(events) <= self.epsilon
 
 
-def share_of_releases(epsilon: float, delta: float, releases: int) -> float:
+def share_of_releases(
+    epsilon: float, delta: float, releases: int, slack: float | None = None
+) -> float:
     """The ε that each of several releases may spend at δ, so that a ledger of (ε, δ) allows all.
 
     μ² adds up over releases (``docs/proofs/composition.md``), so each gets 1/N of it. The result
     is rounded down.
+
+    Args:
+        epsilon: the total ε of the ledger.
+        delta: its total δ, and the δ of each release.
+        releases: how many there will be.
+        slack: the share of δ that the ledger keeps for schemas with a price; left out, what a
+            ledger keeps by default.
     """
+    from dualquery.privacy.ledger import SLACK, Rule
+
+    slack = SLACK if slack is None else slack
     releases = whole("releases", releases)
-    total = mu_of(positive("epsilon", epsilon), probability("delta", delta))
+    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
+    total = mu_of(epsilon, Rule(epsilon, delta, slack * delta).delta_of_losses)
     each = min(epsilon_of_mu(total / math.sqrt(releases), delta), epsilon)
     while releases * mu_of(each, delta) ** 2 > total * total:
         each *= 1.0 - 1e-9

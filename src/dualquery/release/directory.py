@@ -37,6 +37,7 @@ from dualquery.release.reading import (
     is_release,
     opened,
     read_actions,
+    read_mark,
     read_model,
     read_transcript,
     refusing,
@@ -260,6 +261,7 @@ def _description(release: Published, folder: Path) -> Json:
         "rounds": notes,
         "schema": release.schema.to_dict(),
         **({"about": release.about.to_dict()} if release.about.to_dict() else {}),
+        **({} if release.ledger is None else {"ledger": release.ledger.to_dict()}),
         "files": {file.name: digest_of_file(file) for file in sorted(folder.iterdir())},
     }
 
@@ -323,6 +325,7 @@ def _assemble(folder: Path, content: Document) -> Published:
         errors,
         None if certificate is None else Certificate.from_dict(certificate),
         about=about,
+        ledger=read_mark(content),
     )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,9 @@ from dualquery.workloads.actions import Actions
 from dualquery.workloads.matching import mean_answers
 from dualquery.workloads.workload import Workload
 
+if TYPE_CHECKING:  # whoever only asks for figures does not wait for ledgers
+    from dualquery.privacy.ledger import Mark
+
 
 @dataclass(frozen=True, eq=False)
 class Published(Answering):
@@ -60,6 +63,7 @@ class Published(Answering):
         certificate: what the accuracy theorem proves about the records of the game, if asked for.
         style: the kind of frame that `sample` returns.
         about: who publishes it, and under which name and terms.
+        ledger: the moment of the ledger that it was charged to, if there was one.
     """
 
     schema: Schema
@@ -72,6 +76,7 @@ class Published(Answering):
     certificate: Certificate | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
     about: About = NOTHING
+    ledger: Mark | None = None
 
     @cached_property
     def workload(self) -> Workload:

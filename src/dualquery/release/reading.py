@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dualquery.base.errors import DualQueryError, ParameterError, ReleaseError
 from dualquery.base.gate import Declaring, read_arrays
@@ -30,6 +31,9 @@ from dualquery.release.verifying import (
 )
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.workload import Literals, Workload
+
+if TYPE_CHECKING:  # whoever only asks for figures does not wait for ledgers
+    from dualquery.privacy.ledger import Mark
 
 FORMAT = 2
 READABLE = (1, 2)
@@ -163,6 +167,13 @@ def read_transcript(folder: Path, content: Document, actions: Actions) -> Transc
     transcript = Transcript.from_arrays(arrays, content["rounds"])
     check_measurements(transcript, schema)
     return transcript
+
+
+def read_mark(content: Document) -> Mark | None:
+    """The moment of the ledger that the release was charged to, if there was one."""
+    from dualquery.privacy.ledger import Mark
+
+    return Mark.from_dict(content["ledger"]) if "ledger" in content else None
 
 
 def read_model(

@@ -85,6 +85,7 @@ def finish(out: Path, partial: Path, asked: Document, ledger: str | Path | None)
             )
     release = read_release(out)
     if ledger is not None:
-        Ledger(ledger).spend(identity)
+        seen = journal.charged(partial)
+        Ledger(ledger).spend(identity, None if seen is None else seen[1])
     journal.discard(partial)
     return release

@@ -145,8 +145,8 @@ MUTANTS = (
     Mutant(
         "gate-journal-of-any-size",
         "src/dualquery/estimator/run.py",
-        "return Journal.resume(self.directory, run, counts, actions)",
-        "return Journal.resume(self.directory, run, counts)",
+        "return Journal.resume(self.directory, run, counts, actions, self._openings())",
+        "return Journal.resume(self.directory, run, counts, None, self._openings())",
         ("tests/game/test_resume.py::test_a_journal_with_forged_moves_is_refused",),
         "A journal could hold draws of queries that there are not.",
     ),

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
-_LEDGER = "src/dualquery/privacy/ledger.py"
+_LEDGER = "src/dualquery/privacy/ledger/ledger.py"
+_ACCOUNT = "src/dualquery/privacy/ledger/account.py"
+_RULE = "src/dualquery/privacy/ledger/rule.py"
+_FILE = "src/dualquery/privacy/ledger/file.py"
+_JOURNAL = "src/dualquery/game/journal.py"
 _TESTS = "tests/privacy/test_ledger.py"
+_CHAIN = "tests/privacy/test_ledger_chain.py"
+_FILTER = "tests/privacy/test_filter.py"
+_COPIES = "tests/game/test_copies.py"
 
 MUTANTS = (
     Mutant(
         "ledger-checks-then-acts",
         _LEDGER,
-        "        with self._open(write=True) as connection:\n"
-        "            account = _read(connection, self.path)\n",
-        "        with self._open() as connection:\n"
-        "            account = _read(connection, self.path)\n"
-        "        with self._open(write=True) as connection:\n",
+        "        with self._writing(whole=True) as page:\n            account = page.account\n",
+        "        account = self.account()\n        with self._writing(whole=True) as page:\n",
         (f"{_TESTS}::test_processes_inside_reserve_at_once_never_pass_the_total",),
         "Two releases at the same moment would both find room for one.",
     ),
     Mutant(
         "ledger-looks-at-one-release-alone",
         _LEDGER,
-        "after = (account.charge + charge).epsilon(account.delta)",
-        "after = charge.epsilon(account.delta)",
+        "total, rule = account.charge + charge, account.rule",
+        "total, rule = charge, account.rule",
         (f"{_TESTS}::test_a_release_past_the_total_is_refused_with_all_three_figures",),
         "Any number of releases would fit, each small enough by itself.",
     ),
     Mutant(
         "ledger-counts-published-releases-alone",
-        _LEDGER,
+        _ACCOUNT,
         "return sum((entry.charge for entry in self.entries), Charge(0.0, 0.0))",
         'return sum((e.charge for e in self.entries if e.state == "spent"), Charge(0.0, 0.0))',
         (f"{_TESTS}::test_killed_between_reservation_and_release_counts_as_spent",),
@@ -61,10 +65,106 @@ MUTANTS = (
     ),
     Mutant(
         "ledger-keeps-the-largest-mu",
-        _LEDGER,
+        _RULE,
         "Charge(self.mu_squared + other.mu_squared, self.pure + other.pure, slack)",
         "Charge(max(self.mu_squared, other.mu_squared), self.pure + other.pure, slack)",
         (f"{_TESTS}::test_releases_compose_by_mu_squared",),
         "Costs of releases of one table add up; only the most expensive one would count.",
+    ),
+    Mutant(
+        "draws-on-disk-in-clear",
+        "src/dualquery/base/sealing.py",
+        "    return mixed.tobytes()\n",
+        "    return content\n",
+        (f"{_COPIES}::test_an_older_copy_put_back_before_the_ledger_knew",),
+        "A copy of a stopped run would show draws that the ledger never saw.",
+    ),
+    Mutant(
+        "ledger-told-after-the-draw",
+        _JOURNAL,
+        "            mark = self._turns.drawn(number + 1, self._chain.hex())\n",
+        "            mark = self.mark\n",
+        ("tests/game/test_crashes.py::test_the_ledger_knows_before_anything_is_drawn_or_used",),
+        "The data player would answer draws that the ledger may still refuse.",
+    ),
+    Mutant(
+        "ledger-takes-any-key",
+        _LEDGER,
+        "                or entry.begins != digest_of_key(key)\n",
+        "",
+        (f"{_TESTS}::test_a_round_is_drawn_under_the_key_that_it_began_with",),
+        "A run whose copy was resumed since would go on beside it.",
+    ),
+    Mutant(
+        "ledger-not-told-that-a-round-begins",
+        "src/dualquery/estimator/run.py",
+        "                begins=turns.begins,\n",
+        '                begins="",\n',
+        ("tests/game/test_crashes.py::test_the_ledger_knows_before_anything_is_drawn_or_used",),
+        "The first round would be drawn before the ledger knows that it begins.",
+    ),
+    Mutant(
+        "ledger-chain-not-verified",
+        _LEDGER,
+        "        if wrong is not None:\n",
+        "        if False:\n",
+        (f"{_CHAIN}::test_an_edit_is_refused",),
+        "An edited value would be believed.",
+    ),
+    Mutant(
+        "ledger-lost-links-not-noticed",
+        _FILE,
+        "        and head == [(rows[-1][0], rows[-1][2])]\n",
+        "",
+        (f"{_CHAIN}::test_an_edit_is_refused",),
+        "Deleting the last links would give back what they cost.",
+    ),
+    Mutant(
+        "ledger-digest-without-the-link-before",
+        "src/dualquery/privacy/ledger/chain.py",
+        "hashlib.sha256((previous or _BEGINNING) + content)",
+        "hashlib.sha256(_BEGINNING + content)",
+        (f"{_CHAIN}::test_an_edit_is_refused",),
+        "Links could be exchanged.",
+    ),
+    Mutant(
+        "ledger-head-of-the-journal-not-compared",
+        _LEDGER,
+        "        if found is None or found[0].hex() != seen.head:\n",
+        "        if False:\n",
+        (f"{_COPIES}::test_an_older_copy_of_the_ledger_put_back",),
+        "An older copy of the ledger, with less spent, would be believed.",
+    ),
+    Mutant(
+        "ledger-damaged-pages-written-to",
+        _FILE,
+        '    if connection.execute("PRAGMA quick_check").fetchall() != [(b"ok",)]:\n',
+        "    if False:\n",
+        (f"{_CHAIN}::test_pages_are_checked_before_they_are_written_to",),
+        "A damaged list of free pages would have links overwritten.",
+    ),
+    Mutant(
+        "ledger-slack-share-not-fixed",
+        _RULE,
+        "        return (self.delta - self.slack) * (1.0 - GUARD)\n",
+        "        return self.delta\n",
+        (f"{_FILTER}::test_a_ledger_refuses_one_of_the_branches",),
+        "What is kept for failures would be spent on losses too.",
+    ),
+    Mutant(
+        "ledger-slack-taken-beyond-its-share",
+        _RULE,
+        "        return self.may_fail(total) and self.spent(total) <= self.epsilon\n",
+        "        return self.spent(total) <= self.epsilon\n",
+        (f"{_FILTER}::test_no_adaptive_history_of_small_mechanisms_passes_the_total",),
+        "Chances of failure would be admitted that nobody declared.",
+    ),
+    Mutant(
+        "older-ledger-takes-slack",
+        _ACCOUNT,
+        "        slack = past if share is None else share * said",
+        '        slack = 0.5 * said["delta"] if share is None else share * said',
+        (f"{_CHAIN}::test_an_older_ledger_gets_a_chain_and_takes_no_more_slack",),
+        "A ledger that declared no share would admit what the proof does not cover.",
     ),
 )

@@ -242,7 +242,7 @@ MUTANTS = (
     ),
     Mutant(
         "noise-infinite-pure-cost-stored-as-nothing",
-        "src/dualquery/privacy/ledger.py",
+        "src/dualquery/privacy/ledger/rule.py",
         "return cls(events.mu_squared, math.inf, slack)",
         "return cls(events.mu_squared, 0.0, slack)",
         ("tests/privacy/test_measurements.py::test_measurements_are_charged_to_a_ledger",),

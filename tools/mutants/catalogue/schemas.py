@@ -143,12 +143,4 @@ MUTANTS = (
         (LEAVES,),
         "Every value that occurs is published.",
     ),
-    Mutant(
-        "ledger-slack-not-taken-off",
-        "src/dualquery/privacy/ledger.py",
-        "left = (delta - self.slack) * (1.0 - GUARD)",
-        "left = delta * (1.0 - GUARD)",
-        ("tests/privacy/test_ledger.py::test_chances_of_failing_add_up_and_are_taken_off_delta",),
-        "ε is stated at the whole δ, part of which discovery has used.",
-    ),
 )
