@@ -74,6 +74,11 @@ EDITS = {
     "a round drawn again": lambda path: change(path, 2, rounds=0),
     "a lost release": lambda path: edit(path, "DELETE FROM chain WHERE position = 1"),
     "a lost round": lambda path: edit(path, "DELETE FROM chain WHERE position = 3"),
+    "a lost release, the gap closed": lambda path: edit(
+        path, "DELETE FROM chain WHERE position BETWEEN 1 AND 4",
+        "UPDATE chain SET position = position - 4 WHERE position > 4",
+        "UPDATE head SET position = position - 4",
+    ),
     "the end lost": lambda path: edit(path, "DELETE FROM chain WHERE position > 8"),
     "all lost": lambda path: edit(path, "DELETE FROM chain"),
     "the head lost": lambda path: edit(path, "DELETE FROM head"),
