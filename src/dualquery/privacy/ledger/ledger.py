@@ -314,7 +314,8 @@ class Ledger:
             f"ε={rounded_up(rule.spent(total))} of a total "
             f"ε={rounded_up(account.epsilon)} at δ={rounded_up(account.delta)}"
             + (
-                f", of which {rounded_up(rule.slack)} is kept for slack"
+                f", of which {rounded_up(rule.slack)} is kept for schemas that are bought; ask "
+                "for a little less, or create a ledger that keeps nothing for them (slack 0)"
                 if rule.slack and rule.spent(total) <= account.epsilon * 1.05
                 else ""
             )
