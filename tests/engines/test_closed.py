@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
+import distributed
 import psutil
 
 from dualquery.engines import open_engine
