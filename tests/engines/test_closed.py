@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("distributed")
+import distributed
 import psutil
 
 from dualquery.engines import open_engine
@@ -70,6 +71,21 @@ def without_certificate(address: tuple[str, int]) -> bytes:
         return b""
 
 
+def joins(address: tuple[str, int], security: object = None) -> bool:
+    """Whether somebody with Dask, and with credentials of their own or none, becomes a client."""
+    protocol = "tcp" if security is None else "tls"
+    try:
+        distributed.Client(
+            f"{protocol}://{address[0]}:{address[1]}",
+            security=security,
+            timeout=3,
+            set_as_default=False,
+        ).close()
+    except OSError:
+        return False
+    return True
+
+
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -86,6 +102,10 @@ def test_no_port_answers_a_stranger_and_spills_go_with_the_run(temporary: Path) 
             assert address[0] == "127.0.0.1"
             assert b"HTTP" not in plain(address)
             assert without_certificate(address) == b""
+        scheduler = ("127.0.0.1", int(engine.client.scheduler.address.rpartition(":")[2]))
+        assert scheduler in opened
+        assert not joins(scheduler)
+        assert not joins(scheduler, distributed.Security.temporary())
         homes = engine.client.run(lambda dask_worker: dask_worker.local_directory)
         (spills,) = temporary.glob("dualquery-workers-*")
         assert stat.S_IMODE(spills.stat().st_mode) == 0o700

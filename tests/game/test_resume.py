@@ -155,6 +155,10 @@ def test_a_killed_run_with_known_shares_resumes(
 
 FORGERIES = {
     "a record of other codes": ("record", lambda move: replace(move, record=move.record + 2)),
+    "codes that only other columns have": (
+        "record",
+        lambda move: replace(move, record=np.full_like(move.record, 2)),
+    ),
     "a record from the end": ("record", lambda move: replace(move, record=move.record - 9)),
     "a model of another size": (
         "model",

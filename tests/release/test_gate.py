@@ -158,6 +158,15 @@ def test_schemas_that_would_take_all_memory(name, text, said, tmp_path: Path) ->
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_schema_declares_no_more_columns_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dualquery.domain.schema.MOST_DECLARED", 100)
+    declared = {"binary_columns": {"prefix": "x", "count": 100}}
+    assert len(dq.Schema.from_dict(declared)) == 100
+    declared["binary_columns"]["count"] = 101
+    with pytest.raises(SchemaError, match="1 to 100"):
+        dq.Schema.from_dict(declared)
+
+
 def test_known_shares_that_are_no_text(kept: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "known.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(ParameterError, match="is not UTF-8 text"):
