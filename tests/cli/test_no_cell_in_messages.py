@@ -187,9 +187,12 @@ BAD: dict[str, Callable[[Path], Path]] = {
 }  # fmt: skip
 
 
-HEAVY = ("release, known", "release, start", "evaluate, json")
+HEAVY = (
+    "release, known", "release, start", "evaluate, json",
+    "schema, priced", "schema, priced for persons",
+)  # fmt: skip
 FEW = ("value", "word for a number", "semicolons, cells too many", "parquet, broken text")
-"""Commands that fit models get a few of the tables, because they read them as the others do."""
+"""Commands that take seconds get a few of the tables, because they read them as the others do."""
 
 
 def said(done: object) -> str:
