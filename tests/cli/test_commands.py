@@ -412,8 +412,8 @@ def test_sampling_into_a_folder_that_is_not_there(run, files, release) -> None:
 def test_plan_of_several_releases(run, files) -> None:
     common = ("plan", "--releases", 12, "--epsilon", 1, "--delta", 1e-6)
     each = json.loads(run(*common, "--json").out)["each"]
-    assert 0.264 < each < 0.265
-    assert "--epsilon 0.2641 --delta 1e-06: 12 releases" in run(*common).out
+    assert 0.262 < each < 0.263  # a tenth of δ is left for slack, as ledgers do
+    assert "--epsilon 0.2627 --delta 1e-06: 12 releases" in run(*common).out
     table = ("--schema", files / "schema.toml", "--rows", 5000)
     stated = json.loads(run(*common, *table, "--json").out)["epsilon"]["gaussian"]
     assert each * 0.9 < stated <= each  # draws come in whole numbers

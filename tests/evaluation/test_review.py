@@ -95,9 +95,9 @@ def test_the_coverage_is_that_of_the_intervals(exact: Release, rows: pa.Table) -
     narrow = ErrorTable(np.full((MOST_LITERALS, len(LEVELS) - 1), 1e-9))
     assert exact.model is not None
     tables = (
-        0.9 * exact.model.tables + 0.1 / np.repeat(exact.schema.sizes, exact.schema.sizes)[:, None]
+        0.9 * exact.model.own + 0.1 / np.repeat(exact.schema.sizes, exact.schema.sizes)[:, None]
     )
-    blurred = exact.with_model(replace(exact.model, tables=tables), narrow)
+    blurred = exact.with_model(replace(exact.model, own=tables), narrow)
     found = dq.evaluate(blurred, rows)
     assert found.coverage is not None
     assert found.coverage["all"] < 0.1

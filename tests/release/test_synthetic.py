@@ -181,7 +181,7 @@ def test_a_wide_table_is_arranged_too() -> None:
     random = np.random.default_rng(0)
     ones = random.beta(0.3, 4.0, (width, 3))
     tables = np.stack([1.0 - ones, ones], axis=1).reshape(2 * width, 3)
-    model = replace(mixture(schema, 3), tables=tables)
+    model = replace(mixture(schema, 3), own=tables)
     codes = arranged(model, 400, random, [(0, 1, 2), (5, 2999)])
     share = ones @ model.weights
     assert np.abs(codes.sum(axis=0) - 400 * share).max() <= 3 + 2
