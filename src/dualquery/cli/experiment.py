@@ -45,6 +45,8 @@ def experiment(
     series: Annotated[
         list[str] | None, typer.Option(help="Only these series; may be given several times.")
     ] = None,
+    oracle: options.ExperimentOracle = None,
+    time_limit: options.TimeLimit = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -52,7 +54,8 @@ def experiment(
     from dualquery.paper.experiments import NAMES, page
     from dualquery.paper.experiments.experiment import Options, file_stem, load, perform
     from dualquery.paper.experiments.plots import require_matplotlib
-    from dualquery.paper.experiments.store import Store
+    from dualquery.paper.experiments.solving import SOLVED
+    from dualquery.paper.experiments.store import PAPER, Store
     from dualquery.paper.field.runs import COMPARISONS
 
     # A name that does not exist is said before what is not installed.
@@ -67,6 +70,8 @@ def experiment(
         data=data,
         download=download,
         series=tuple(series) if series else None,
+        oracle=oracle,
+        time_limit=time_limit,
     )
     if name == REPORT:
         if chosen != Options(quick=quick):
@@ -79,15 +84,15 @@ def experiment(
     if name in COMPARISONS:
         compare_methods(name, chosen, out, as_json=as_json, quiet=quiet)
         return
-    found, stem = load(name), file_stem(name, quick)
+    found, stem = load(name), file_stem(name, quick, oracle)
     page.known_machines(out)
-    before = len(Store(out / f"{stem}.csv").runs)
+    before = len(Store(out / f"{stem}.csv", SOLVED if oracle else PAPER).runs)
     with Reporter(quiet) as progress:
         finished = perform(found, chosen, out, progress)
     if len(finished) > before:
         page.record_machine(out, stem)
-    made = [page.write_figures(found, finished, out, quick)]
-    made.append(page.write_summary(found, finished, out, quick))
+    made = [page.write_figures(found, finished, out, stem)]
+    made.append(page.write_summary(found, finished, out, quick, stem))
     if as_json:
         from dualquery.paper.experiments.summary import as_json as encoded
 

@@ -211,7 +211,42 @@ Errors = Annotated[
         help="Compute standard errors by a rehearsal.",
     ),
 ]
-Oracle = Annotated[str, typer.Option(rich_help_panel=PLAYING, help="How best responses are found.")]
+
+
+def _oracles(chosen: str | None) -> str | None:
+    """Say what there is, if that was asked."""
+    if chosen == "list":
+        from dualquery.oracles.registry import described
+
+        echo(described())
+        raise typer.Exit
+    return chosen
+
+
+Oracle = Annotated[
+    str,
+    typer.Option(
+        rich_help_panel=PLAYING,
+        callback=_oracles,
+        is_eager=True,
+        help="How records are found, by name; `--oracle list` says what each is for.",
+    ),
+]
+ExperimentOracle = Annotated[
+    str | None,
+    typer.Option(
+        "--oracle",
+        callback=_oracles,
+        is_eager=True,
+        help="Find records with this oracle, and count proofs, time-outs and gaps; or list.",
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        rich_help_panel=PLAYING, help="Seconds per call of a solver. (default: 20, portfolio 1)"
+    ),
+]
 Certify = Annotated[
     float | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""The exact oracle on CPLEX, where the user has it installed and licensed."""
+"""The oracles on CPLEX, where the user has it installed and licensed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.oracles.exact import ExactOracle
+from dualquery.oracles.exact import ExactOracle, PrintedOracle
 from dualquery.oracles.program import Floats, Program
 from dualquery.oracles.solver import Solution, Solver
 
@@ -68,6 +68,16 @@ class Cplex(ExactOracle):
     """The tight form on CPLEX."""
 
     label: ClassVar[str] = "cplex"
+
+    def solver(self) -> Solver:
+        return solve
+
+
+@dataclass(frozen=True)
+class CplexPaper(PrintedOracle):
+    """The printed program on CPLEX, as the paper had it."""
+
+    label: ClassVar[str] = "cplex-paper"
 
     def solver(self) -> Solver:
         return solve

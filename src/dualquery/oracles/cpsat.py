@@ -1,4 +1,4 @@
-"""The exact oracle on OR-Tools' CP-SAT: the best one for rounds that branch a lot."""
+"""The oracles on OR-Tools' CP-SAT: the best solver for rounds that branch a lot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.oracles.exact import ExactOracle
+from dualquery.oracles.exact import ExactOracle, PrintedOracle
 from dualquery.oracles.program import Floats, Program
 from dualquery.oracles.solver import Solution, Solver
 
@@ -71,6 +71,17 @@ class CpSat(ExactOracle):
 
     workers: int = 1
     label: ClassVar[str] = "cpsat"
+
+    def solver(self) -> Solver:
+        return partial(solve, workers=self.workers)
+
+
+@dataclass(frozen=True)
+class CpSatPaper(PrintedOracle):
+    """The printed program on CP-SAT."""
+
+    workers: int = 1
+    label: ClassVar[str] = "cpsat-paper"
 
     def solver(self) -> Solver:
         return partial(solve, workers=self.workers)

@@ -1,4 +1,7 @@
-"""The exact oracles: annealing first, then the relaxation, then a solver for what is open."""
+"""The exact oracles: annealing first, then the relaxation, then a solver for what is open.
+
+`PrintedOracle` is the other way, the paper's: its program of the whole problem, and a solver.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ import numpy as np
 from dualquery.base.checks import refusal
 from dualquery.oracles import milp
 from dualquery.oracles.annealing import Annealing, anneal_parts
+from dualquery.oracles.compile import compile_core
 from dualquery.oracles.core import Core, Int32, Part, Search, decode
 from dualquery.oracles.oracle import Found, Record, TimedOracle
 from dualquery.oracles.problem import Problem
-from dualquery.oracles.program import Program, tight_form
+from dualquery.oracles.program import Program, paper_form, tight_form
 from dualquery.oracles.solver import Solution, Solver
 
 SLACK = 1e-6
@@ -105,6 +109,50 @@ class ExactOracle(TimedOracle):
         except Exception as error:  # a solver's failure must not stop a run
             return f"{self.name} failed: {describe_failure(error)}"
         return None
+
+
+@dataclass(frozen=True)
+class PrintedOracle(TimedOracle):
+    """The paper's integer programs as they are printed, on a solver.
+
+    The program is that of the whole problem: no reduction, no annealing, no relaxation. After
+    `time_limit` seconds the best record so far is taken, as in the paper.
+    """
+
+    time_limit: float = 20.0
+    gap: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_limits(self.time_limit, self.gap)
+
+    def solver(self) -> Solver:
+        """What solves the program."""
+        raise NotImplementedError
+
+    def find(
+        self, problem: Problem, warm_starts: Sequence[Record], generator: np.random.Generator
+    ) -> Found:
+        core = compile_core(problem)
+        part = Part.whole(core)
+        slots = core.home.copy()
+        bound: float = core.constant + part.most(core)
+        failure = None
+        if core.terms:
+            try:
+                program = paper_form(core, part)
+                nothing = np.full(program.columns, np.nan)
+                solution = self.solver()(
+                    program, start=nothing, seconds=self.time_limit, gap=self.gap
+                )
+                if solution.point is None:
+                    failure = solution.status
+                else:
+                    program.slots(core, part.variables, solution.point, slots)
+                if solution.bound is not None and np.isfinite(solution.bound):
+                    bound = min(bound, core.constant + solution.bound)
+            except Exception as error:  # a solver's failure must not stop a run
+                failure = describe_failure(error)
+        return Found(decode(core, slots, problem.defaults), bound, failure)
 
 
 @dataclass

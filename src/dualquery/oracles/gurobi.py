@@ -1,4 +1,4 @@
-"""The exact oracle on Gurobi, where the user has it installed and licensed."""
+"""The oracles on Gurobi, where the user has it installed and licensed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dualquery.oracles.exact import ExactOracle
+from dualquery.oracles.exact import ExactOracle, PrintedOracle
 from dualquery.oracles.program import Floats, Program
 from dualquery.oracles.solver import Solution, Solver
 
@@ -51,6 +51,16 @@ class Gurobi(ExactOracle):
     """The tight form on Gurobi."""
 
     label: ClassVar[str] = "gurobi"
+
+    def solver(self) -> Solver:
+        return solve
+
+
+@dataclass(frozen=True)
+class GurobiPaper(PrintedOracle):
+    """The printed program on Gurobi."""
+
+    label: ClassVar[str] = "gurobi-paper"
 
     def solver(self) -> Solver:
         return solve

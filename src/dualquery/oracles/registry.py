@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -15,12 +15,14 @@ from dualquery.oracles.oracle import Oracle
 class Registered:
     """One oracle: where it lives, and what can be said without importing it.
 
-    `where` is "module:class" within this package. `package` is what it needs beyond the core
-    dependencies, and `extra` the extra of this package that installs it.
+    `where` is "module:class" within this package, and `about` says what it is for. `package` is
+    what it needs beyond the core dependencies, and `extra` the extra of this package that installs
+    it.
     """
 
     name: str
     where: str
+    about: str
     exact: bool = False
     package: str | None = None
     extra: str | None = None
@@ -37,14 +39,68 @@ class Registered:
 
 
 ORACLES: tuple[Registered, ...] = (
-    Registered("annealing", "annealing:Annealing"),
-    Registered("portfolio", "portfolio:Portfolio"),
-    Registered("highs", "highs:Highs", exact=True),
-    Registered("highs-paper", "highs:HighsPaper", exact=True),
-    Registered("cpsat", "cpsat:CpSat", exact=True, package="ortools", extra="cpsat"),
-    Registered("gurobi", "gurobi:Gurobi", exact=True, package="gurobipy"),
-    Registered("cplex", "cplex:Cplex", exact=True, package="cplex"),
-    Registered("exhaustive", "exhaustive:Exhaustive", exact=True),
+    Registered(
+        "annealing",
+        "annealing:Annealing",
+        "a search of milliseconds, nearly always as good as the optimum; proves nothing",
+    ),
+    Registered(
+        "portfolio",
+        "portfolio:Portfolio",
+        "annealing, then about a second for a bound on every round; what certificates take",
+    ),
+    Registered(
+        "highs",
+        "highs:Highs",
+        "annealing, then a tight program on HiGHS: proves most rounds",
+        exact=True,
+    ),
+    Registered(
+        "cpsat",
+        "cpsat:CpSat",
+        "the same on CP-SAT: for rounds that branch a lot",
+        exact=True,
+        package="ortools",
+        extra="cpsat",
+    ),
+    Registered(
+        "gurobi", "gurobi:Gurobi", "the same on Gurobi (licence)", exact=True, package="gurobipy"
+    ),
+    Registered("cplex", "cplex:Cplex", "the same on CPLEX (licence)", exact=True, package="cplex"),
+    Registered(
+        "highs-paper",
+        "highs:HighsPaper",
+        "the paper's program as it is printed, on HiGHS: to compare",
+        exact=True,
+    ),
+    Registered(
+        "cpsat-paper",
+        "cpsat:CpSatPaper",
+        "the paper's program on CP-SAT",
+        exact=True,
+        package="ortools",
+        extra="cpsat",
+    ),
+    Registered(
+        "gurobi-paper",
+        "gurobi:GurobiPaper",
+        "the paper's program on Gurobi (licence)",
+        exact=True,
+        package="gurobipy",
+    ),
+    Registered(
+        "cplex-paper",
+        "cplex:CplexPaper",
+        "the paper's program on CPLEX (licence), as the paper has it",
+        exact=True,
+        package="cplex",
+    ),
+    Registered(
+        "exhaustive",
+        "exhaustive:Exhaustive",
+        "every record tried: for tests, and for schemas of a few thousand records",
+        exact=True,
+    ),
 )
 
 _BY_NAME = {each.name: each for each in ORACLES}
@@ -72,8 +128,19 @@ def oracle(name: str = "annealing", **settings: object) -> Oracle:
         raise UnavailableError(f"oracle {name!r} needs a package: pip install {found.needs}")
     module, maker = found.where.split(":")
     make = getattr(import_module(f"dualquery.oracles.{module}"), maker)
-    try:
-        built: Oracle = make(**settings)
-    except TypeError as error:
-        raise ParameterError(f"oracle {name!r}: {error}") from None
+    known = [one.name for one in fields(make)]
+    for setting in settings:
+        if setting not in known:
+            raise ParameterError(f"oracle {name!r} has no {setting}; it has {', '.join(known)}")
+    built: Oracle = make(**settings)
     return built
+
+
+def described() -> str:
+    """Every oracle in a line: what it is for, and whether it is installed."""
+    width = max(map(len, names()))
+    return "\n".join(
+        f"{one.name:{width}}  {one.about}; "
+        + ("installed" if one.available else f"not installed: pip install {one.needs}")
+        for one in ORACLES
+    )

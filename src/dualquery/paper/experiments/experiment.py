@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dualquery.base.checks import one_of, positive, whole
 from dualquery.base.errors import ParameterError, TableError
+from dualquery.oracles.oracle import Oracle
+from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.paper.experiments.bench import Bench, NamedTable, named_table
-from dualquery.paper.experiments.series import DATA_FREE, LABELS, Game, Progress, Spend, run
+from dualquery.paper.experiments.series import (
+    DATA_FREE,
+    LABELS,
+    RECORDS,
+    Game,
+    Progress,
+    Spend,
+    run,
+)
 from dualquery.paper.experiments.sizes import GENERATED, BenchSize
+from dualquery.paper.experiments.solving import SOLVED, limit_of, require_records
 from dualquery.paper.experiments.state import state_of_code
-from dualquery.paper.experiments.store import FinishedRun, Store
+from dualquery.paper.experiments.store import PAPER, FinishedRun, Store
 
 DELTA = 1e-3
 PACKAGE, PACKAGE_RUNS = "package", 1
@@ -32,6 +43,8 @@ class Options:
         data: its file, or a folder of such files.
         download: whether to fetch a file that is not there.
         series: the series to run.
+        oracle: the oracle of the series that play records; only they are run then.
+        time_limit: the seconds that each of its calls may take.
     """
 
     quick: bool = False
@@ -42,13 +55,25 @@ class Options:
     data: Path | None = None
     download: bool = False
     series: tuple[str, ...] | None = None
+    oracle: str | None = None
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
+        self.solver()
         for name, value in (("runs", self.runs), ("queries", self.queries)):
             if value is not None:
                 whole(name, value)
         for epsilon in self.epsilon or ():
             positive("epsilon", epsilon)
+
+    def solver(self) -> Oracle | None:
+        """The oracle that was chosen."""
+        limit = {} if self.time_limit is None else {"time_limit": self.time_limit}
+        if self.oracle is None:
+            if limit:
+                raise ParameterError("time_limit is that of an oracle: say which with oracle")
+            return None
+        return make_oracle(self.oracle, **limit)
 
     def table(self, name: str) -> NamedTable:
         """A named table, from where the user said."""
@@ -107,7 +132,14 @@ class Task:
             "delta": self.spend.delta,
             "accountant": self.spend.accountant,
             "run": self.number,
+            **self._solver,
         }
+
+    @property
+    def _solver(self) -> dict[str, object]:
+        """What tells runs with one oracle from runs with another; nothing of the usual one."""
+        oracle = self.game.oracle
+        return {} if oracle is None else {"oracle": oracle.name, "time_limit": limit_of(oracle)}
 
     def cells(self, progress: Progress) -> dict[str, object]:
         """Make the run; all its cells."""
@@ -289,8 +321,9 @@ class Experiment:
             raise ParameterError(f"the data set {options.dataset!r} is generated: leave out data")
 
 
-def file_stem(name: str, quick: bool) -> str:
-    return f"{name}-quick" if quick else name
+def file_stem(name: str, quick: bool, oracle: str | None = None) -> str:
+    """What the files of an experiment are called; runs with an oracle of their own stand apart."""
+    return f"{name}{'-quick' if quick else ''}{f'-{oracle}' if oracle else ''}"
 
 
 def perform(
@@ -307,8 +340,18 @@ def perform(
     experiment.check(options)
     require_folder(out)
     version = state_of_code()  # before the first run: sources may be edited while it is made
-    store = Store(out / f"{file_stem(experiment.name, options.quick)}.csv")
+    stem = file_stem(experiment.name, options.quick, options.oracle)
+    store = Store(out / f"{stem}.csv", SOLVED if options.oracle else PAPER)
     tasks = list(experiment.tasks(options))
+    oracle = options.solver()
+    if oracle is not None:
+        asking = [name for name in experiment.series if name in RECORDS]
+        require_records(experiment.name, asking, options.series)
+        tasks = [
+            replace(task, game=replace(task.game, oracle=oracle))
+            for task in tasks
+            if task.series in asking
+        ]
     if not tasks:
         raise ParameterError(f"experiment {experiment.name!r} has nothing to do with these options")
     with store.writing():

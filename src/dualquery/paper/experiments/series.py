@@ -24,8 +24,10 @@ from dualquery.evaluation.figures import Distance
 from dualquery.game.loop import play
 from dualquery.game.query_player import QueryPlayer
 from dualquery.game.record_player import RecordPlayer
+from dualquery.oracles.oracle import Oracle
 from dualquery.oracles.registry import oracle as make_oracle
 from dualquery.paper.experiments.bench import Bench
+from dualquery.paper.experiments.solving import Heard
 from dualquery.privacy.calibration import Budget, largest_rounds
 from dualquery.privacy.events import record_player_temperatures
 from dualquery.privacy.neighbours import Neighbours
@@ -54,15 +56,25 @@ LABELS = {
 
 BASELINES = ("zeros", "uniform", "independent", "laplace", "gaussian")
 DATA_FREE = ("zeros", "uniform")
+RECORDS = ("game", "paper", "paper-gaussian", "valid")
+"""The series that play records, which any oracle can find."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """Parameters of the paper's game; with `rounds` None it has as many as the budget allows."""
+    """Parameters of the paper's game; with `rounds` None it has as many as the budget allows.
+
+    Attributes:
+        eta: the learning rate.
+        samples: draws per round.
+        rounds: of the game.
+        oracle: the oracle whose answers are counted; None for annealing, of which nothing is.
+    """
 
     eta: float
     samples: int
     rounds: int | None = None
+    oracle: Oracle | None = None
 
 
 @dataclass(frozen=True)
@@ -83,11 +95,13 @@ class Result:
     eta: float | str = ""
     samples: int | str = ""
     rounds: int | str = ""
+    heard: Heard | None = None
 
     def cells(self, truth: Floats) -> dict[str, object]:
         """The cells of the stored run that this decides."""
         return {
             **asdict(Distance.of(self.answers, truth)),
+            **({} if self.heard is None else self.heard.cells()),
             "seconds": self.seconds,
             "eta": self.eta,
             "samples": self.samples,
@@ -160,9 +174,11 @@ def play_records(
         progress: told the stage, and how much of it is done.
     """
     rounds = allowed_rounds(spend, bench.rows, game)
-    player = RecordPlayer(workload, make_oracle("annealing"), free=Free(bench.data.free), seed=seed)
+    annealing = make_oracle("annealing")
+    heard = None if game.oracle is None else Heard(game.oracle)
 
-    def of(rounds: int, samples: int) -> Floats:
+    def of(rounds: int, samples: int, oracle: Oracle) -> Floats:
+        player = RecordPlayer(workload, oracle, free=Free(bench.data.free), seed=seed)
         state, _ = play(
             QueryPlayer(bench.answers),
             player,
@@ -173,11 +189,11 @@ def play_records(
         )
         return player.answers(state)
 
-    of(min(2, rounds), game.samples)
+    of(min(2, rounds), game.samples, annealing)
     begun = time.perf_counter()
-    answers = of(rounds, game.samples)
+    answers = of(rounds, game.samples, heard or annealing)
     seconds = time.perf_counter() - begun
-    return Result(answers, seconds, game.eta, game.samples, rounds)
+    return Result(answers, seconds, game.eta, game.samples, rounds, heard)
 
 
 def fit_estimator(
