@@ -39,7 +39,7 @@ def look(setting: Setting, source: RandomSource) -> Finding:
     taken = setting.take(0, source)
     spent = epsilon_by_accountant(setting.events(taken), setting.mechanism.delta)
     stated = spent[setting.mechanism.accountant]
-    asked = setting.mechanism.epsilon
+    asked = setting.mechanism.epsilon or math.inf
     within = stated is not None and stated <= asked * (1.0 + 1e-9)
     noise = _standardised(taken)
     spread = math.sqrt(float(np.mean(noise**2))) if len(noise) else 1.0

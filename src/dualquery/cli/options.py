@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,51 @@ SchemaFile = Annotated[
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget ε, above 0.")]
 Delta = Annotated[float, typer.Option(help="Privacy budget δ, between 0 and 1.")]
+ReleaseEpsilon = Annotated[
+    float | None,
+    typer.Option("--epsilon", help="Privacy budget ε, above 0. Needed, except with --paper."),
+]
+ReleaseDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta", help="Privacy budget δ, between 0 and 1. Needed; with --paper 0 if left out."
+    ),
+]
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        rich_help_panel=PLAYING,
+        help="The paper's algorithm as it is printed; by --alpha, or by --epsilon and --delta.",
+    ),
+]
+Bits = Annotated[
+    bool | None,
+    typer.Option(
+        "--bits/--valid",
+        rich_help_panel=PLAYING,
+        help="With --player record: every value a 0/1 column of its own, or valid records. "
+        "(default: bits with --paper)",
+    ),
+]
+Positive = Annotated[
+    bool,
+    typer.Option(
+        "--positive", rich_help_panel=ASKED, help="Random marginals of positive literals only."
+    ),
+]
+Parities = Annotated[
+    int | None,
+    typer.Option(metavar="K", rich_help_panel=ASKED, help="Ask random parities of K bits instead."),
+]
+ParityShare = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        rich_help_panel=ASKED,
+        help="With --parities: this share of the queries; the others are marginals. (default: 1)",
+    ),
+]
 Queries = Annotated[
     int | None,
     typer.Option(
@@ -89,6 +134,15 @@ Neighbours = Annotated[
         "--neighbours", "--neighbors", rich_help_panel=PRIVACY, help="replace-one or add-remove."
     ),
 ]
+ReleaseNeighbours = Annotated[
+    str | None,
+    typer.Option(
+        "--neighbours",
+        "--neighbors",
+        rich_help_panel=PRIVACY,
+        help="replace-one (default), or add-remove (default with --paper).",
+    ),
+]
 Unit = Annotated[
     str | None,
     typer.Option(
@@ -126,6 +180,15 @@ WeightBound = Annotated[
 ]
 Accountant = Annotated[
     str, typer.Option(rich_help_panel=PRIVACY, help="pure, advanced, per-round, zcdp or gaussian.")
+]
+ReleaseAccountant = Annotated[
+    str | None,
+    typer.Option(
+        "--accountant",
+        rich_help_panel=PRIVACY,
+        help="pure, advanced, per-round, zcdp or gaussian (default; with --paper its theorems: "
+        "advanced, or pure at δ = 0).",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", rich_help_panel=RUNNING, help="Figures as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", rich_help_panel=RUNNING, help="No progress.")]
@@ -198,17 +261,19 @@ Measure = Annotated[
     ),
 ]
 Refit = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--refit/--no-refit", rich_help_panel=PLAYING, help="Fit a model to the draws at the end."
+        "--refit/--no-refit",
+        rich_help_panel=PLAYING,
+        help="Fit a model to the draws at the end. (default: except with --alpha, --beta, --paper)",
     ),
 ]
 Errors = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--errors/--no-errors",
         rich_help_panel=PLAYING,
-        help="Compute standard errors by a rehearsal.",
+        help="Compute standard errors by a rehearsal. (default: except with --paper)",
     ),
 ]
 
@@ -266,6 +331,15 @@ Free = Annotated[
     typer.Option(
         rich_help_panel=PLAYING,
         help="Value of attributes that no draw names: zero, random, default or measured.",
+    ),
+]
+ReleaseFree = Annotated[
+    str | None,
+    typer.Option(
+        "--free",
+        rich_help_panel=PLAYING,
+        help="Value of attributes that no draw names: default, zero (default with --paper), random "
+        "or measured.",
     ),
 ]
 FreeShare = Annotated[
@@ -358,14 +432,19 @@ Overwrite = Annotated[
 ]
 
 
+def given(**options: object) -> dict[str, Any]:
+    """The options that were given; what was left out is left to whoever has a default for it."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def about(**said: str | None) -> dict[str, str]:
     """What the options say about a release; today is the day on which it is asked for."""
     from datetime import date
 
-    given = {name: text for name, text in said.items() if text is not None}
-    if given.get("date") == "today":
-        given["date"] = date.today().isoformat()
-    return given
+    found = given(**said)
+    if found.get("date") == "today":
+        found["date"] = date.today().isoformat()
+    return found
 
 
 def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> object:

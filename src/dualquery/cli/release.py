@@ -15,34 +15,40 @@ if TYPE_CHECKING:
 def release(
     table: options.TablePath,
     schema: options.SchemaFile,
-    epsilon: options.Epsilon,
-    delta: options.Delta,
     out: options.Out,
+    epsilon: options.ReleaseEpsilon = None,
+    delta: options.ReleaseDelta = None,
+    paper: options.Paper = False,
     queries: options.Queries = None,
     k: options.K = None,
+    positive: options.Positive = False,
+    parities: options.Parities = None,
+    parity_share: options.ParityShare = None,
     marginals: options.Marginals = None,
     workload: options.Workload = None,
     focus: options.Focus = None,
     player: options.Player = None,
     measure: options.Measure = True,
-    refit: options.Refit = True,
-    errors: options.Errors = True,
+    bits: options.Bits = None,
+    refit: options.Refit = None,
+    errors: options.Errors = None,
     rounds: options.Rounds = None,
     samples: options.Samples = None,
     eta: options.Eta = None,
     alpha: options.Alpha = None,
     beta: options.Beta = None,
     oracle: options.Oracle = "annealing",
+    time_limit: options.TimeLimit = None,
     certify: options.Certify = None,
-    neighbours: options.Neighbours = "replace-one",
+    neighbours: options.ReleaseNeighbours = None,
     rows: options.Reference = None,
     unit: options.Unit = None,
     most_records: options.MostRecords = None,
     weigh: options.Weigh = "record",
     weight: options.Weight = None,
     weight_bound: options.WeightBound = None,
-    accountant: options.Accountant = "gaussian",
-    free: options.Free = "default",
+    accountant: options.ReleaseAccountant = None,
+    free: options.ReleaseFree = None,
     free_share: options.FreeShare = None,
     out_of_domain: options.OutOfDomain = "refuse",
     engine: options.Engine = "local",
@@ -70,6 +76,7 @@ def release(
     as_json: options.Json = False,
 ) -> None:
     """Run the game on a private table and write a release that is safe to publish."""
+    from dualquery.base.errors import ParameterError
     from dualquery.cli.progress import Reporter
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
@@ -77,17 +84,22 @@ def release(
     from dualquery.workloads.interest import names, numbers
 
     declared = Schema.load(schema).require_reviewed(schema)
-    job = DualQuery(
+    settings = options.given(
         epsilon=epsilon, delta=delta, neighbours=neighbours, accountant=accountant, rows=rows,
         seed=seed, unit=unit, most_records=most_records, weigh=weigh, weight=weight,
-        weight_bound=weight_bound, player=player,
-        measure=measure, refit=refit, errors=errors, rounds=rounds,
+        weight_bound=weight_bound, player=player, bits=bits,
+        measure=measure, refit=refit, errors=errors, rounds=rounds, positive=positive,
+        parities=parities, parity_share=parity_share,
         samples=samples, eta=eta, alpha=alpha, beta=beta, queries=queries, k=k, oracle=oracle,
-        certify=certify, free=free, free_share=free_share,
+        time_limit=time_limit, certify=certify, free=free, free_share=free_share,
         marginals=None if marginals is None else numbers(marginals),
         focus=() if focus is None else names(focus), out_of_domain=out_of_domain, engine=engine,
         scheduler=scheduler, public_header=public_header, start=start, known=known,
     )  # fmt: skip
+    for name in () if paper else ("epsilon", "delta"):
+        if name not in settings:
+            raise ParameterError(f"--{name} is missing; a release needs it, except with --paper")
+    job = DualQuery.paper(**settings) if paper else DualQuery(**settings)
     said = options.about(
         title=title, description=description, publisher=publisher, date=date, contact=contact,
         licence=licence, citation=citation, url=url,
@@ -142,6 +154,8 @@ def describe(made: Release, out: Path) -> str:
         f"{len(made.workload):,} queries, {_course(made)}",
         f"answers and rows come from the {made.source}",
     ]
+    if made.parameters.alpha is not None:
+        lines.append(f"accuracy: {made.parameters.accuracy}")
     if made.certificate is not None:
-        lines.append(describe_certificate(made.certificate))
+        lines.append(describe_certificate(made.certificate, made.source))
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any, Self
 
 from dualquery.base.errors import ReleaseError
 from dualquery.domain.about import About
@@ -19,6 +20,7 @@ from dualquery.estimator.settings import Asked, Mechanism, Tuning
 from dualquery.estimator.stages import Notice, Progress
 from dualquery.estimator.watching import Watch, watched
 from dualquery.game.plan import Plan
+from dualquery.oracles.certificates import CONFIDENCE
 from dualquery.oracles.oracle import Oracle
 from dualquery.release.directory import check_free, write_release
 from dualquery.release.frames import FrameStyle
@@ -30,6 +32,17 @@ LIKE_INPUT = (
     "like_input: samples will carry the column types of the private table, which the privacy "
     "statement does not cover; do not publish them"
 )
+
+
+PAPER = {
+    "neighbours": "add-remove",
+    "player": "record",
+    "refit": False,
+    "errors": False,
+    "free": "zero",
+    "bits": True,
+}
+"""What `DualQuery.paper` sets, besides the accountant."""
 
 
 def listed(workload: str | Path | Asked) -> Asked:
@@ -50,7 +63,7 @@ class DualQuery(Estimator):
     refused unless `public_header` says that the header is public, and the statement says so.
 
     Attributes:
-        epsilon: ε, the budget of the release.
+        epsilon: ε, the budget of the release; None with alpha, for whatever its run costs.
         delta: δ, the budget's second figure; far below one over the number of rows.
         neighbours: "replace-one" (the number of rows is public) or "add-remove".
         accountant: the theorem that states ε: gaussian, zcdp, per-round, advanced or pure.
@@ -67,7 +80,8 @@ class DualQuery(Estimator):
         weight_bound: the most that one row may weigh; larger weights are cut, and noise grows
             with it.
         player: "model" or "record" (the paper's); left out, planned from public quantities.
-        refit: whether a model is fitted to the draws of a record player at the end.
+        refit: whether a model is fitted to the draws of a record player at the end; left out, it
+            is, unless alpha or beta is given, which speak of the records.
         errors: whether standard errors are worked out.
         rounds: of a game of draws; left out, planned.
         samples: draws per round; left out, planned.
@@ -78,9 +92,15 @@ class DualQuery(Estimator):
         beta: the probability with which that accuracy may fail; left out, 0.05.
         queries: how many random marginals are asked where `fit` gets no workload.
         k: how many attributes each of them names.
+        positive: whether they hold positive literals only, as the paper defines marginals.
+        parities: ask for random parities of so many bits.
+        parity_share: the share of the random queries that are parities; left out, all of them.
         marginals: ask for whole marginals of so many attributes instead, such as (1, 2).
         focus: names of attributes whose queries count ten times as much as others.
         oracle: how the record player finds records: a name, or an oracle of your own.
+        time_limit: the seconds that one call of a solver may take; left out, the solver's own.
+        bits: whether every value is a 0/1 column of its own, as in the paper, so that records
+            are free bits; a release has these columns then.
         certify: the accuracy that the record player's records are certified for.
         free: what attributes take in records that no draw names: default, zero or random; or
             measured, by one-way tables that are measured with the first draws.
@@ -97,7 +117,7 @@ class DualQuery(Estimator):
             model obeys them.
     """
 
-    epsilon: float
+    epsilon: float | None
     delta: float
     neighbours: str = "replace-one"
     accountant: str = "gaussian"
@@ -109,7 +129,7 @@ class DualQuery(Estimator):
     weight: str | None = None
     weight_bound: float | None = None
     player: str | None = None
-    refit: bool = True
+    refit: bool | None = None
     errors: bool = True
     rounds: int | None = None
     samples: int | None = None
@@ -118,9 +138,14 @@ class DualQuery(Estimator):
     beta: float | None = None
     queries: int | None = None
     k: int | None = None
+    positive: bool = False
+    parities: int | None = None
+    parity_share: float | None = None
     marginals: Sequence[int] | str | None = None
     focus: str | Sequence[str] = ()
     oracle: str | Oracle = "annealing"
+    time_limit: float | None = None
+    bits: bool = False
     certify: float | None = None
     free: str = "default"
     free_share: float | None = None
@@ -131,6 +156,38 @@ class DualQuery(Estimator):
     measure: bool = True
     start: object = None
     known: str | Path | tuple[str, ...] | None = None
+
+    @classmethod
+    def paper(
+        cls,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        alpha: float | None = None,
+        beta: float | None = None,
+        **settings: Any,
+    ) -> Self:
+        """The algorithm as the paper prints it: its records are the answer, with nothing added.
+
+        With `alpha` (and `beta`) alone it is Algorithm 2, and the release says which ε that costs.
+        With `epsilon` and `delta` the accuracy theorem says which α the budget is promised. With
+        `eta` and `samples`, or `rounds`, it is the algorithm as the paper's experiments run it,
+        which promise no accuracy. The paper's two privacy theorems count: the second one where
+        there is a δ, else the first.
+
+        Args:
+            epsilon: the budget; left out, whatever `alpha` costs.
+            delta: the budget's δ.
+            alpha: the accuracy; left out, the smallest that the budget is promised.
+            beta: the probability with which it may fail; left out, 0.05.
+            settings: any other of this class. `rows`, the public reference size, is needed: the
+                paper's neighbours add or remove a record. `bits=False` plays valid records.
+        """
+        given = {name: settings.get(name) for name in ("rounds", "samples", "eta")}
+        if alpha is None and beta is None and all(value is None for value in given.values()):
+            beta = CONFIDENCE
+        preset = {**PAPER, "accountant": "advanced" if delta else "pure", **settings}
+        return cls(epsilon, delta, alpha=alpha, beta=beta, **preset)
 
     @property
     def mechanism(self) -> Mechanism:

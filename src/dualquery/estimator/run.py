@@ -114,7 +114,7 @@ class Run:
     def promised(self, mechanism: Mechanism) -> Json:
         """What a resumed run must share with its beginning, as far as no table is needed."""
         return {
-            "epsilon": mechanism.epsilon,
+            **({} if mechanism.epsilon is None else {"epsilon": mechanism.epsilon}),
             "delta": mechanism.delta,
             "neighbours": mechanism.neighbours,
             "accountant": mechanism.accountant,

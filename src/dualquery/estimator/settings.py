@@ -46,6 +46,10 @@ ENOUGH_QUERIES = 500_000
 """Random queries that show which attributes are asked about together."""
 
 
+OPEN = 1e300
+"""The ε of a budget that nothing limits, until a run that is planned says what it costs."""
+
+
 @dataclass(frozen=True)
 class Outline:
     """What a plan needs to know of the asked queries.
@@ -68,7 +72,7 @@ class Mechanism:
     """What decides the promise of a release.
 
     Attributes:
-        epsilon: ε of the budget.
+        epsilon: ε of the budget; None for whatever the accuracy theorem's run costs.
         delta: δ of the budget.
         neighbours: what counts as one person's influence.
         accountant: the theorem that states ε.
@@ -81,7 +85,7 @@ class Mechanism:
         weight_bound: the most that one row may weigh; larger weights are cut.
     """
 
-    epsilon: float
+    epsilon: float | None
     delta: float
     neighbours: str = "replace-one"
     accountant: str = "gaussian"
@@ -138,10 +142,11 @@ class Mechanism:
 
     def budget(self, rows: int) -> Budget:
         """What may be spent on a table of so many rows, or parts of persons or of weights."""
-        is_number("epsilon", self.epsilon)
+        if self.epsilon is not None:
+            is_number("epsilon", self.epsilon)
         is_number("delta", self.delta)
         return Budget(
-            self.epsilon,
+            OPEN if self.epsilon is None else self.epsilon,
             self.delta,
             self._reference(rows),
             self.relation,
@@ -186,19 +191,26 @@ class Tuning:
 
     Attributes:
         player: who answers: a fitted model, or the paper's record per round; left out, planned.
-        refit: whether a model is fitted to the draws of a record player at the end.
+        refit: whether a model is fitted to the draws of a record player at the end; left out, it
+            is, unless the accuracy theorem was asked for, which speaks of the records.
         errors: whether standard errors are worked out.
         rounds: of the game; left out, planned from public quantities.
         samples: draws per round; left out, planned.
         eta: learning rate of the query player; left out, planned.
         queries: how many random k-way marginals are asked where there is no workload.
         k: how many attributes each of them names.
+        positive: whether they hold positive literals only, as the paper defines marginals.
+        parities: ask for random parities of so many bits.
+        parity_share: the share of the random queries that are parities; left out, all of them.
         marginals: ask for whole marginals of so many attributes instead, such as (1, 2).
         focus: names of attributes whose queries count ten times as much as others.
         alpha: the accuracy of the paper's Algorithm 2, which sets rounds, samples and eta; left
             out while beta is given, the smallest that the budget is promised.
         beta: the probability with which that accuracy may fail; left out, 0.05.
         oracle: how the record player finds records: a name, or an oracle of your own.
+        time_limit: the seconds that one call of a solver may take; left out, the solver's own.
+        bits: whether every value is a 0/1 column of its own, as in the paper, so that records are
+            free bits.
         certify: the accuracy that records are certified for.
         free: what attributes take in records that no draw names.
         free_share: the share of the budget that their one-way tables take, if free = measured.
@@ -212,7 +224,7 @@ class Tuning:
     """
 
     player: str | None = None
-    refit: bool = True
+    refit: bool | None = None
     errors: bool = True
     rounds: int | None = None
     samples: int | None = None
@@ -221,9 +233,14 @@ class Tuning:
     beta: float | None = None
     queries: int | None = None
     k: int | None = None
+    positive: bool = False
+    parities: int | None = None
+    parity_share: float | None = None
     marginals: Sequence[int] | str | None = None
     focus: str | Sequence[str] = ()
     oracle: str | Oracle = "annealing"
+    time_limit: float | None = None
+    bits: bool = False
     certify: float | None = None
     free: str = "default"
     free_share: float | None = None
@@ -249,7 +266,12 @@ class Tuning:
             check_alpha(self.certify)
             if self.player == Player.MODEL:
                 raise ParameterError("certify speaks of records; it needs player = record")
-        if self.known is not None and not self.refit and self.player == Player.RECORD:
+        if self.bits and self.player != Player.RECORD:
+            raise ParameterError(
+                "bits plays the paper's free bits; it needs player = record (the preset of the "
+                "paper has both)"
+            )
+        if self.known is not None and not self.refits and self.player == Player.RECORD:
             raise ParameterError("known totals are obeyed by a model; player = record needs refit")
         self._check_free()
         OutOfDomain.parse(self.out_of_domain)
@@ -273,6 +295,8 @@ class Tuning:
                 "free = measured speaks of attributes that records leave open; it needs "
                 "player = record"
             )
+        if self.bits:
+            raise ParameterError("free = measured measures whole columns; leave out bits, or it")
         if self.free_share is not None:
             probability("free_share", self.free_share)
 
@@ -290,6 +314,11 @@ class Tuning:
     def by_theorem(self) -> bool:
         """Whether the run is Algorithm 2 of the paper as it is printed."""
         return self.alpha is not None or self.beta is not None
+
+    @property
+    def refits(self) -> bool:
+        """Whether a model is fitted to the draws at the end."""
+        return not self.by_theorem if self.refit is None else self.refit
 
     @property
     def confidence(self) -> float:
@@ -324,9 +353,15 @@ class Tuning:
 
     def best_response(self) -> Oracle:
         """The record player's oracle."""
-        if self.oracle == "annealing" and self.certify is not None:
-            return make_oracle("portfolio")  # annealing alone proves no bound
-        return make_oracle(self.oracle) if isinstance(self.oracle, str) else self.oracle
+        if not isinstance(self.oracle, str):
+            if self.time_limit is not None:
+                raise ParameterError("time_limit is for oracles that have a name; leave it out")
+            return self.oracle
+        certified = self.by_theorem or self.certify is not None
+        # Annealing alone proves no bound.
+        name = "portfolio" if certified and self.oracle == "annealing" else self.oracle
+        limit = {} if self.time_limit is None else {"time_limit": self.time_limit}
+        return make_oracle(name, **limit)
 
     def workload(self, schema: Schema, asked: Asked) -> Workload:
         """The queries that are asked of a table with this schema."""
@@ -348,7 +383,15 @@ class Tuning:
     def interest(self) -> Interest:
         """What is asked, and which attributes matter most."""
         marginals = None if self.marginals is None else numbers(self.marginals)
-        return Interest(self.queries, self.k, marginals, names(self.focus) if self.focus else ())
+        return Interest(
+            self.queries,
+            self.k,
+            marginals,
+            names(self.focus) if self.focus else (),
+            self.positive,
+            self.parities,
+            self.parity_share,
+        )
 
     def chosen_player(self, schema: Schema, queries: int, measures: bool = False) -> Player:
         """Who plays.
@@ -416,7 +459,10 @@ class Tuning:
         self._check_game()
         if self.by_theorem:
             self._check_theorem()
-            return self.theorem(schema, queries, named).checked(budget, self.alpha)
+            made = self.theorem(schema, queries, named).checked(budget, self.alpha)
+            if budget.epsilon < OPEN:
+                return made
+            return replace(made, budget=replace(budget, epsilon=budget.cost(made.events)))
         measures = shape is not None and budget.accountant in COVERED
         player = self.chosen_player(schema, queries, measures)
         if shape is not None and self.may_measure(player):
@@ -470,4 +516,6 @@ def run_parameters(
         tables=plan.tables,
         seed=mechanism.seed,
         free_share=None if plan.free is None else plan.free.share,
+        alpha=4.0 * plan.eta if tuning.by_theorem else None,  # η is α/4
+        beta=tuning.confidence if tuning.by_theorem else None,
     )

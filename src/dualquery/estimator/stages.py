@@ -46,6 +46,7 @@ from dualquery.release.parameters import RunParameters
 from dualquery.release.refitting import refitted
 from dualquery.release.release import Release
 from dualquery.release.unknown import about_untouched
+from dualquery.rows.bit_columns import BitColumns
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
 from dualquery.rows.persons import ByPerson
@@ -53,6 +54,7 @@ from dualquery.rows.table import Table
 from dualquery.rows.weighed import Weighed, reads_cells
 from dualquery.rows.weights import ByWeight
 from dualquery.workloads.actions import Actions
+from dualquery.workloads.binary_view import binarised_workload, is_binary
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.probes import with_probes
@@ -84,6 +86,7 @@ class Prepared:
         schedule: how a model that is fitted to draws is trained.
         start: what a public source expects of tables.
         totals: shares that are publicly known.
+        declared: the schema whose bits the columns are; None if they are as declared.
     """
 
     source: Table
@@ -95,6 +98,7 @@ class Prepared:
     schedule: Schedule
     start: Start | None = None
     totals: tuple[Total, ...] = ()
+    declared: Schema | None = None
 
     @property
     def fine(self) -> bool:
@@ -142,12 +146,18 @@ def prepare(
     """
     mechanism.check()
     tuning.check()
+    _check_paper(mechanism, tuning)
     schema.require_reviewed()
     patterns = _public_patterns(schema, tuning)
     source = open_table(table)
     source = _weighed(source, mechanism, OutOfDomain.parse(tuning.out_of_domain))
     bound = source.bind(schema)
     workload = tuning.workload(bound, asked)
+    declared = None
+    if tuning.bits and not is_binary(bound):
+        declared, source = bound, BitColumns(source, bound)
+        workload = binarised_workload(workload)
+        bound = workload.schema
     untouched = Actions.plain(workload).untouched
     if untouched:
         notice(about_untouched(untouched, len(bound)))
@@ -165,6 +175,7 @@ def prepare(
         if tuning.start is None
         else open_start(tuning.start, bound, seeded=mechanism.seed is not None),
         () if tuning.known is None else read_totals(tuning.known, bound),
+        declared,
     )
 
 
@@ -201,7 +212,7 @@ def count(
         actions = with_probes(asked, weights=job.weights)
         counted = _counted(job, engine, actions.queries, treatment, mechanism)
     for line in weak_promises(
-        mechanism.epsilon, mechanism.delta, plan.budget.size, mechanism.accountant
+        plan.budget.epsilon, mechanism.delta, plan.budget.size, mechanism.accountant
     ):
         notice(line)
     if isinstance(job.source, Weighed) and counted.rows:
@@ -221,6 +232,7 @@ def count(
         run_parameters(mechanism, tuning, plan, job.schedule, len(asked)),
         start=None if job.start is None else job.start.name,
         known=job.totals,
+        bits_of=job.declared,
     )
     return Ready(actions, counted, plan, parameters)
 
@@ -344,10 +356,9 @@ def finish(
         public_header=job.patterns,
     )
     certificate = None
-    if tuning.certify is not None:
-        certificate = certify(
-            transcript, job.asked, ready.plan.eta, tuning.certify, tuning.confidence
-        )
+    alpha = ready.parameters.alpha if tuning.certify is None else tuning.certify
+    if alpha is not None:
+        certificate = certify(transcript, job.asked, ready.plan.eta, alpha, tuning.confidence)
     made = Release(
         job.schema,
         ready.actions,
@@ -356,7 +367,7 @@ def finish(
         ready.parameters,
         certificate=certificate,
     )
-    if tuning.refit:
+    if tuning.refits:
         return refitted(made, progress, errors=tuning.errors)
     if job.player is Player.MODEL:
         return refitted(made, steps=0, errors=False)
@@ -414,6 +425,19 @@ def _counted(
         if mechanism.protected.size_is_public:
             raise
         return Counted(np.zeros(len(queries), dtype=np.int64), 0)
+
+
+def _check_paper(mechanism: Mechanism, tuning: Tuning) -> None:
+    """Refuse what the paper's promise and the paper's columns do not go with."""
+    if mechanism.epsilon is None and (tuning.alpha is None or tuning.free_tables(1) is not None):
+        raise ParameterError(
+            "epsilon is missing; it follows from the run only where alpha sets it, and takes no "
+            "part in measured free attributes"
+        )
+    if tuning.bits and (mechanism.unit is not None or mechanism.weight is not None):
+        raise ParameterError(
+            "bits counts every row once, as the paper does; leave out unit and weight"
+        )
 
 
 def _public_patterns(schema: Schema, tuning: Tuning) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from dualquery.evaluation.relations import Relations, columns_of, relations
 from dualquery.evaluation.usefulness import Usefulness, usefulness
 from dualquery.release.asking.figure import WITHIN
 from dualquery.release.release import Release
+from dualquery.rows.bit_columns import BitColumns
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import OutOfDomain
@@ -129,6 +130,8 @@ def evaluate(
     treatment = OutOfDomain.parse(out_of_domain)
     released = release.answers(workload, unknown="default")  # refuses what is no workload
     opened = open_table(table)
+    if release.parameters.bits_of is not None:
+        opened = BitColumns(opened, opened.bind(release.parameters.bits_of))
     opened = _as_counted(opened, release, treatment)
     schema = opened.bind(release.schema)
     asked = release.workload if workload is None else workload

@@ -82,7 +82,8 @@ class Theorem:
         if found is None:
             raise ParameterError(
                 f"epsilon={rounded_up(budget.epsilon)} on rows={budget.size} is too little for the "
-                "accuracy theorem to promise any alpha below 1; use more rows or fewer queries"
+                "accuracy theorem to promise any alpha below 1; use more rows or fewer queries, or "
+                "give eta and samples as the paper's experiments do, which promise none"
             )
         return found
 

@@ -89,8 +89,13 @@ def certify(
     return Certificate(alpha, beta, found)
 
 
-def describe_certificate(certificate: Certificate) -> str:
-    """A certificate in a sentence or two."""
+def describe_certificate(certificate: Certificate, source: str = "records") -> str:
+    """A certificate in a sentence or two.
+
+    Args:
+        certificate: what was proved about the records of a game.
+        source: what the release answers from, `records` or `model`.
+    """
     alpha, found = certificate.asked_alpha, certificate.guarantee
     condition = "held" if found.within_every_round else "did not hold"
     text = f"the oracle's condition for α = {alpha:g} (within α/4) {condition} in every round"
@@ -98,7 +103,15 @@ def describe_certificate(certificate: Certificate) -> str:
         text += f" (largest gap {found.largest_gap:.4g})"
     if found.alpha is not None and found.beta is not None:
         chance = 1 - found.beta
-        return f"{text}; all answers of the records are within {alpha:g}, probability {chance:g}"
+        about = (
+            "`answer` and `sample` give these records"
+            if source == "records"
+            else "`answer` and `sample` give a fitted model, of which this says nothing"
+        )
+        return (
+            f"{text}; all answers of the records are within {alpha:g}, probability {chance:g}; "
+            f"{about}"
+        )
     if not found.parameters_met:
         text += (
             f"; the theorem would need {found.rounds_needed:,} rounds of "

@@ -11,6 +11,7 @@ from dualquery.base.checks import as_float, choice, probability, whole
 from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Document, Json
 from dualquery.domain.free import Free
+from dualquery.domain.schema import Schema
 from dualquery.game.plan import Player
 from dualquery.game.tables_steps import TablesPlan
 from dualquery.model.schedule import Schedule
@@ -40,6 +41,9 @@ class RunParameters:
         known: publicly known shares that the model obeys.
         free_share: the share of the budget that the tables of free attributes took; None if
             none were measured for them.
+        alpha: the accuracy that the accuracy theorem promises; None if it was not asked.
+        beta: the probability with which that promise may fail.
+        bits_of: the declared schema whose bits the columns are; None if they are as declared.
     """
 
     player: Player
@@ -56,11 +60,21 @@ class RunParameters:
     start: str | None = None
     known: tuple[Total, ...] = ()
     free_share: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    bits_of: Schema | None = None
 
     @property
     def table_size(self) -> int:
         """The public number of rows or persons, or the public reference size."""
         return self.budget.size
+
+    @property
+    def accuracy(self) -> str:
+        """What the accuracy theorem promises of the records, in a few words; empty if nothing."""
+        if self.alpha is None:
+            return ""
+        return f"alpha {self.alpha:g}, except with probability {self.beta:g}"
 
     @property
     def epsilon(self) -> float:
@@ -94,6 +108,8 @@ class RunParameters:
             "oracle": self.oracle,
             "free": str(self.free),
             **({} if self.free_share is None else {"free_share": self.free_share}),
+            **({} if self.alpha is None else {"alpha": self.alpha, "beta": self.beta}),
+            **({} if self.bits_of is None else {"bits_of": self.bits_of.to_dict()}),
             "training": asdict(self.training),
             "tables": None if self.tables is None else self.tables.to_dict(),
             "seed": self.seed,
@@ -138,12 +154,20 @@ class RunParameters:
                 Total(str(t["text"]), int(t["attribute"]), tuple(t["codes"]), float(t["share"]))
                 for t in content.get("known", ())
             ),
-            _share(content.get("free_share")),  # only where free attributes were measured
+            _share("free_share", content),  # only where free attributes were measured
+            _share("alpha", content),  # only where the accuracy theorem was asked
+            _share("beta", content),
+            _declared(content.get("bits_of")),  # only where columns are bits
         )
 
 
-def _share(content: float | None) -> float | None:
-    return None if content is None else probability("free_share", content)
+def _share(name: str, content: Document) -> float | None:
+    given = content.get(name)
+    return None if given is None else probability(name, given)
+
+
+def _declared(content: Document | None) -> Schema | None:
+    return None if content is None else Schema.from_dict(content)
 
 
 def _persons(content: Document | None) -> Persons | None:

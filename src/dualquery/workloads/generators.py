@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dualquery.base.checks import refusal, whole
+from dualquery.base.checks import as_float, refusal, whole
 from dualquery.base.errors import ParameterError, QueryError
 from dualquery.base.files import read_text
 from dualquery.base.ragged import offsets
@@ -20,8 +20,17 @@ from dualquery.domain.schema import Schema
 from dualquery.workloads.workload import Literals, Workload
 
 
-def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int = 0) -> Workload:
-    """Random cells of k-way marginals, as in the paper's experiments.
+def random_marginals(
+    schema: Schema,
+    k: int = 3,
+    count: int = 500_000,
+    seed: int = 0,
+    *,
+    positive: bool = False,
+    parities: int | None = None,
+    parity_share: float = 1.0,
+) -> Workload:
+    """Random cells of k-way marginals, as in the paper's experiments, and parities beside them.
 
     Each query takes k different attributes uniformly, one bit of each (the 1 of a 0/1 column, one
     code of any other) and a random polarity per bit. Queries may repeat, as in the paper.
@@ -31,15 +40,29 @@ def random_marginals(schema: Schema, k: int = 3, count: int = 500_000, seed: int
         k: the number of attributes per query.
         count: the number of queries.
         seed: the seed of the choice. It is public, because a workload says nothing about the rows.
+        positive: whether bits are never negated. So the paper defines its marginals; the queries
+            of its experiments have both signs.
+        parities: ask parities of so many bits: whether an even number of them is on.
+        parity_share: the share of the queries that are parities, if any are.
     """
-    check_k(schema, k)
     whole("queries", count)
+    if parities is not None:
+        if not 0.0 <= as_float("parity_share", parity_share) <= 1.0:
+            raise refusal("parity_share", parity_share, "a share from 0 to 1")
+        even = round(parity_share * count)
+        parts = []
+        if even < count:
+            parts.append(random_marginals(schema, k, count - even, seed, positive=positive))
+        if even:
+            parts.append(_even(random_marginals(schema, parities, even, seed)))
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+    check_k(schema, k)
     generator = np.random.default_rng(seed)
     attributes = distinct_rows(generator, len(schema), k, count)
     bits = schema.bit_counts.astype(np.int64)
     first = offsets(bits)
     chosen = first[attributes] + generator.integers(0, bits[attributes])
-    negated = generator.integers(0, 2, size=(count, k), dtype=np.int64)
+    negated = generator.integers(0, 2, size=(count, k), dtype=np.int64) * (not positive)
     used, position = _compact(chosen, int(first[-1]))
     terms = (2 * position + negated).astype(np.int32)
     return Workload.conjunctions(schema, _bit_literals(schema, first, used), terms)
@@ -233,13 +256,14 @@ def parities(schema: Schema, k: int = 3, count: int | None = None, seed: int = 0
         )
     else:
         drawn = random_marginals(schema, k, count, seed)
-    return Workload(
-        schema,
-        drawn.literals,
-        drawn.start,
-        drawn.terms & ~np.int32(1),
-        np.ones(len(drawn), dtype=bool),
-    )
+    return _even(drawn)
+
+
+def _even(drawn: Workload) -> Workload:
+    """The parities of the bits that conjunctions name."""
+    ones = drawn.terms & ~np.int32(1)
+    every = np.ones(len(drawn), dtype=bool)
+    return Workload(drawn.schema, drawn.literals, drawn.start, ones, every)
 
 
 def thresholds(schema: Schema, names: Sequence[str] | None = None) -> Workload:

@@ -19,6 +19,9 @@ Floats = npt.NDArray[np.float64]
 DEFAULT_QUERIES = 500_000
 DEFAULT_K = 3
 
+RANDOM = ("queries", "k", "positive", "parities")
+"""What speaks of random queries alone."""
+
 FOCUS = 10.0
 """A query that names a focused attribute counts as much as so many others."""
 
@@ -32,19 +35,27 @@ class Interest:
         k: how many attributes each of them names.
         marginals: ask for all cells of all marginals of so many attributes instead.
         focus: attributes whose queries count ten times as much as others.
+        positive: whether random conjunctions hold positive literals only.
+        parities: ask random parities of so many bits as well, or instead.
+        parity_share: the share of the random queries that are parities; left out, all of them.
     """
 
     queries: int | None = None
     k: int | None = None
     marginals: tuple[int, ...] | None = None
     focus: tuple[str, ...] = ()
+    positive: bool = False
+    parities: int | None = None
+    parity_share: float | None = None
 
     def check(self) -> None:
         """Refuse what says two different things, before the table is read."""
+        if self.parities is None and self.parity_share is not None:
+            raise ParameterError("parity_share is a share of parities; say of how many bits")
         if self.marginals is None:
             return
-        for name in ("queries", "k"):
-            if getattr(self, name) is not None:
+        for name in RANDOM:
+            if getattr(self, name):
                 raise ParameterError(
                     f"marginals asks whole marginals and {name} random conjunctions; give one"
                 )
@@ -59,15 +70,22 @@ class Interest:
 
     def check_listed(self) -> None:
         """Refuse what speaks of other queries than those of a given list."""
-        for name in ("marginals", "queries", "k"):
-            if getattr(self, name) is not None:
+        for name in ("marginals", *RANDOM):
+            if getattr(self, name):
                 raise ParameterError(f"a workload lists the queries itself; leave {name} out")
 
     def workload(self, schema: Schema) -> Workload:
         """The queries that are asked where no list is given."""
         self.check()
         if self.marginals is None:
-            return random_marginals(schema, self.arity(schema), self.query_count)
+            return random_marginals(
+                schema,
+                self.arity(schema),
+                self.query_count,
+                positive=self.positive,
+                parities=self.parities,
+                parity_share=1.0 if self.parity_share is None else self.parity_share,
+            )
         return whole_marginals(schema, self.marginals)
 
     def weights(self, workload: Workload) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import sys
@@ -41,6 +42,32 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
     assert "attributes-quick:" in (tmp_path / "quick-tables.md").read_text()
 
 
+def test_an_experiment_with_a_solver_counts_proofs_timeouts_and_gaps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("attributes", "--quick", "--queries", 200, "--out", tmp_path, "--quiet")
+    for oracle, limit in (("highs", ("--time-limit", 20)), ("highs-paper", ("--time-limit", 0))):
+        assert call(monkeypatch, *small, "--series", "paper", "--oracle", oracle, *limit) == 0
+    capsys.readouterr()
+    proved, stopped = (
+        csv.DictReader((tmp_path / f"attributes-quick-{oracle}.csv").open())
+        for oracle in ("highs", "highs-paper")
+    )
+    for run in proved:
+        assert (run["proved"], run["timeouts"], run["mean_gap"]) == (run["rounds"], "0", "0")
+    for run in stopped:
+        assert int(run["proved"]) + int(run["timeouts"]) == int(run["rounds"])
+        assert int(run["timeouts"]) > 0
+        assert float(run["largest_gap"]) > 0
+    # The files that the package's own search writes stay as they were, and the page has both.
+    assert call(monkeypatch, *small, "--series", "zeros") == 0
+    assert "proved" not in (tmp_path / "attributes-quick.csv").read_text()
+    assert call(monkeypatch, "report", "--quick", "--out", tmp_path) == 0
+    page = (tmp_path / "quick.md").read_text()
+    assert "## With a solver" in page
+    assert "| biased | paper | 1 | highs-paper | 0 s | 1 |" in page
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -68,6 +95,14 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
             ("queries", "--quick", "--out", "damaged"),
             "'damaged/machine.json' does not hold machines",
         ),
+        (("accuracy", "--time-limit", "3"), "time_limit is that of an oracle"),
+        (("accuracy", "--oracle", "annealing", "--time-limit", "3"), "has no time_limit; it has"),
+        (("accuracy", "--oracle", "magic"), "oracle = 'magic'; expected one of annealing"),
+        (
+            ("accuracy", "--quick", "--oracle", "highs", "--series", "zeros"),
+            "series 'zeros' asks no oracle; with oracle, experiment 'accuracy' has paper, ",
+        ),
+        (("field", "--oracle", "highs"), "leave out oracle"),
         (("report", "--epsilon", "3"), "takes --out and --quick only"),
         (("accuracy", "--quick", "--data", "nowhere.csv"), "no such file: 'nowhere.csv'"),
         (("accuracy", "--data", "adult.csv.gz"), "is one file and there are 3 data sets"),

@@ -175,12 +175,12 @@ def test_samples_grow_from_200_to_50000() -> None:
 def test_figures_and_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = toy(bench, [])
     rows = perform(experiment, Options(), tmp_path, quiet)
-    svg = page.write_figures(experiment, rows, tmp_path, quick=False)
+    svg = page.write_figures(experiment, rows, tmp_path, experiment.name)
     first = svg.read_bytes()
     assert b"<text" in first
-    page.write_figures(experiment, rows, tmp_path, quick=False)
+    page.write_figures(experiment, rows, tmp_path, experiment.name)
     assert svg.read_bytes() == first
-    summary = page.write_summary(experiment, rows, tmp_path, quick=False).read_text()
+    summary = page.write_summary(experiment, rows, tmp_path, False, experiment.name).read_text()
     assert "not comparable: a toy |" in summary
     page.record_machine(tmp_path, "toy")
     monkeypatch.setattr(page, "NAMES", ("toy",))
@@ -428,5 +428,5 @@ def test_quick(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     experiment = load(name)
     rows = perform(experiment, Options(quick=True), tmp_path, quiet)
     assert all(0.0 <= row.number("average_error") <= row.number("max_error") <= 1.0 for row in rows)
-    assert page.write_figures(experiment, rows, tmp_path, quick=True).stat().st_size > 1000
-    assert "| claim |" in page.write_summary(experiment, rows, tmp_path, quick=True).read_text()
+    assert page.write_figures(experiment, rows, tmp_path, experiment.name).stat().st_size > 1000
+    assert "| claim |" in page.write_summary(experiment, rows, tmp_path, True, experiment.name).read_text()

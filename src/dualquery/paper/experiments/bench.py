@@ -16,11 +16,11 @@ from dualquery.base.checks import one_of
 from dualquery.baselines.baseline import Floats
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
-from dualquery.paper.experiments.binarised import binarised, binarised_workload, is_binary
 from dualquery.paper.experiments.sizes import MARGINALS, BenchSize, size_of
 from dualquery.rows.counting import count_packed
 from dualquery.rows.opening import open_table
 from dualquery.rows.packed import PackedRows
+from dualquery.workloads.binary_view import binarised, binarised_workload, is_binary
 from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.workload import Literals, Workload

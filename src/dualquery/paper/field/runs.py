@@ -174,6 +174,8 @@ def runs_of(name: str, options: Options) -> list[Run]:
     if options.dataset:
         allowed = (*ROWS, *MADE) if name == FIELD else ("adult",)
         one_of(f"dataset of experiment {name!r}", options.dataset, allowed)
+    if options.oracle:
+        raise ParameterError(f"experiment {name!r} compares methods as they are: leave out oracle")
     for one in options.series or ():
         if one not in known:
             raise ParameterError(

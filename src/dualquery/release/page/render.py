@@ -9,6 +9,7 @@ import numpy as np
 
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import four_digits
+from dualquery.release.certificate import describe_certificate
 from dualquery.release.page.about import byline, citing
 from dualquery.release.page.columns import columns_section
 from dualquery.release.page.course import course
@@ -109,6 +110,8 @@ def _figures(release: Published) -> str:
         entries["a share of 10 % is known to"] = typical
     else:
         entries["queries"] = f"{len(release.workload):,}"
+    if release.parameters.alpha is not None:
+        entries["every answer is within α"] = f"{release.parameters.alpha:g}"
     if privacy.stamp:
         entries["privacy cost ε"] = "none: seeded"
     return "".join(
@@ -133,11 +136,20 @@ def _navigation() -> str:
     return f"<ul>{items}</ul>"
 
 
+def _accuracy(release: Published) -> str:
+    """What the paper's accuracy theorem says about the release, if it was asked."""
+    if release.certificate is None:
+        return ""
+    told = describe_certificate(release.certificate, release.source)
+    promised = f"{release.parameters.accuracy}; " if release.parameters.accuracy else ""
+    return f"<h3>Accuracy</h3><p>{escape(promised + told)}.</p>"
+
+
 def _specialists(release: Published) -> str:
     """What few readers need, folded away."""
     return (
         "<details><summary>Every accountant's view, the course of the game, and all parameters"
-        f"</summary><h3>Accountants</h3>{accountants_section(release.privacy)}"
+        f"</summary><h3>Accountants</h3>{accountants_section(release.privacy)}{_accuracy(release)}"
         f"<h3>The course of the game</h3>{course(release.transcript)}"
         f"<h3>Parameters</h3>{parameter_table(release.parameters.to_dict())}</details>"
     )

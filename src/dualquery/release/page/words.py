@@ -34,6 +34,9 @@ PARAMETERS = {
     "oracle": "how records that satisfy the draws were found",
     "free": "the value of attributes that no draw names",
     "free_share": "the share of the budget that their one-way tables took",
+    "alpha": "the accuracy α that the paper's theorem promises of the records",
+    "beta": "the probability with which that promise may fail",
+    "bits_of": "columns of the declared schema: each of their values is a 0/1 column here",
     "training": "how a model is fitted to draws",
     "tables": "the marginals that were measured, and how models were fitted to them",
     "seed": "set only in experiments, which are not private",
@@ -294,6 +297,8 @@ def _shown(value: object, name: str = "") -> str:
         return f"{value:,}"
     if name == "known" and isinstance(value, list):
         return "; ".join(str(total["text"]) for total in value)
+    if name == "bits_of" and isinstance(value, dict):
+        return ", ".join(value["attributes"])
     if isinstance(value, list):
         return "; ".join(_shown(each) for each in value)
     if isinstance(value, dict):

@@ -22,8 +22,13 @@ def is_binary(schema: Schema) -> bool:
     return all(attribute.is_binary for attribute in schema.attributes)
 
 
+def bits_of(schema: Schema) -> npt.NDArray[np.int64]:
+    """The number of bits of each attribute in the view: one, or one per code."""
+    return np.array([1 if a.is_binary else a.size for a in schema.attributes], dtype=np.int64)
+
+
 def binarised(schema: Schema) -> Schema:
-    """One 0/1 attribute per bit, named `attribute=value`."""
+    """One 0/1 attribute per bit, named `attribute=value`; rules between values are left behind."""
     bits: list[Attribute] = []
     for attribute in schema.attributes:
         if attribute.is_binary:
@@ -33,14 +38,15 @@ def binarised(schema: Schema) -> Schema:
                 Attribute.binary(f"{attribute.name}={_label(attribute, code)}")
                 for code in range(attribute.size)
             )
-    return Schema(tuple(bits))
+    return Schema(tuple(bits), about=schema.about)
 
 
 def _label(attribute: Attribute, code: int) -> str:
     if code == attribute.missing_code:
         return "missing"
     if attribute.edges:
-        return f"{attribute.edges[code]:g}"
+        edge = attribute.edges[code]
+        return attribute.spell(edge) if attribute.type.is_temporal else f"{edge:.15g}"
     return str(attribute.values[code])
 
 
@@ -49,25 +55,15 @@ def binarised_workload(workload: Workload, view: Schema | None = None) -> Worklo
     schema, literals = workload.schema, workload.literals
     if np.any(np.diff(literals.start) != 1):
         raise QueryError("a literal with several values has no single bit in the binary view")
-    bits = _bits(schema, literals.attribute, literals.codes)
-    ones = np.ones(len(literals), dtype=np.int32)
+    first = offsets(bits_of(schema))
+    single = np.array([attribute.is_binary for attribute in schema.attributes])[literals.attribute]
     # The 0 of a 0/1 column has no bit of its own: it is the negation of the column's one bit.
-    single = schema.bit_counts[literals.attribute] == 1
-    ones[single] = literals.codes[single]
+    bits = first[literals.attribute] + np.where(single, 0, literals.codes)
+    ones = np.where(single, literals.codes, 1)
     return Workload(
         binarised(schema) if view is None else view,
-        Literals(bits.astype(np.int32), literals.start, ones),
+        Literals(bits.astype(np.int32), literals.start, ones.astype(np.int32)),
         workload.start,
         workload.terms,
         workload.is_parity,
     )
-
-
-def _bits(
-    schema: Schema, attributes: npt.NDArray[np.int32], codes: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int64]:
-    first = offsets(schema.bit_counts)
-    found: npt.NDArray[np.int64] = first[attributes] + np.where(
-        schema.bit_counts[attributes] == 1, 0, codes
-    )
-    return found
