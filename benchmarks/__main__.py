@@ -18,6 +18,7 @@ import json
 import pkgutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -33,15 +34,29 @@ def found() -> dict[str, Run]:
     for module in pkgutil.iter_modules(benchmarks.__path__):
         if module.name.startswith("_"):
             continue
-        content = import_module(f"benchmarks.{module.name}")
+        try:
+            content = import_module(f"benchmarks.{module.name}")
+        except ModuleNotFoundError as error:
+            runs[module.name] = partial(_absent, module.name, error.name)
+            continue
         if hasattr(content, "run"):
             runs[module.name] = content.run
     return runs
 
 
+def _absent(name: str, package: str | None) -> list[dict[str, Any]]:
+    raise SystemExit(
+        f"benchmark {name!r} needs {package}: pip install --group dev (from a clone, with pip 25.1 "
+        "or later), or make bench"
+    )
+
+
 def parts_of(name: str) -> dict[str, Run]:
     """The parts of a module, if it names any."""
-    parts: dict[str, Run] = getattr(import_module(f"benchmarks.{name}"), "PARTS", {})
+    try:
+        parts: dict[str, Run] = getattr(import_module(f"benchmarks.{name}"), "PARTS", {})
+    except ModuleNotFoundError as error:
+        _absent(name, error.name)
     return parts
 
 

@@ -70,3 +70,22 @@ def test_figures_are_kept_beside_earlier_ones(tmp_path: Path) -> None:
     keep(file, {"a": [{"x": 1}]})
     keep(file, {"b": [{"x": 2}], "a": [{"x": 3}]})
     assert json.loads(file.read_text()) == {"a": [{"x": 3}], "b": [{"x": 2}]}
+
+
+def test_a_benchmark_without_its_packages_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The others run all the same: `accuracy` needs none of them."""
+    from benchmarks import __main__ as command
+
+    whole = command.import_module
+
+    def without_polars(name: str) -> object:
+        if name == "benchmarks.reading":
+            raise ModuleNotFoundError("No module named 'polars'", name="polars")
+        return whole(name)
+
+    monkeypatch.setattr(command, "import_module", without_polars)
+    assert "accuracy" in command.chosen(["accuracy"])
+    with pytest.raises(SystemExit, match="'reading' needs polars: pip install --group dev"):
+        command.chosen(["reading"])["reading"]()

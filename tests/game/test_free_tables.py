@@ -232,7 +232,10 @@ def test_what_does_not_fit_is_refused_in_one_line(schema: Schema, rows: pa.Table
         ({"player": "model"}, "it needs player = record"),
         ({"player": None}, "it needs player = record"),
         ({"free_share": 1.5}, "free_share"),
-        ({"accountant": "advanced"}, "does not cover measured tables"),
+        (
+            {"accountant": "advanced"},
+            "tables, because its theorem is about draws alone",
+        ),
         ({"free": "measure"}, "measured"),
     ):
         with pytest.raises(ParameterError, match=said):

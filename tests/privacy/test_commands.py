@@ -53,6 +53,16 @@ def test_privacy_as_json_has_the_five_keys() -> None:
     ] == pytest.approx(0.1369, abs=5e-5)
 
 
+def test_at_delta_0_the_pure_theorem_answers() -> None:
+    line = ("privacy", "--rows", "30162", "--eta", "0.4", "--samples", "35", "--rounds", "47")
+    told = json.loads(run(*line, "--delta", "0", "--json"))
+    assert told.pop("pure") == pytest.approx(1.004, abs=5e-4)  # the paper's figure for ε = 1
+    assert set(told.values()) == {None}
+    shown = run(*line, "--delta", "0")
+    assert "1.004" in shown
+    assert "advanced" not in shown
+
+
 def test_privacy_as_a_table_names_the_neighbours() -> None:
     shown = run(*ADULT)
     assert "replace-one neighbours" in shown

@@ -9,10 +9,10 @@ import pytest
 from dualquery.base.errors import QueryError
 from dualquery.domain.language import parse
 from dualquery.domain.schema import Schema
-from dualquery.workloads.binary_view import binarised, binarised_workload, is_binary
 from dualquery.rows.counting import count_rows
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.opening import open_table
+from dualquery.workloads.binary_view import binarised, binarised_workload, is_binary
 from dualquery.workloads.generators import parities, random_marginals
 from dualquery.workloads.workload import Workload
 

@@ -35,6 +35,40 @@ def test_whole_marginals_are_all_cells_each_once() -> None:
     assert not asked.has_parities
 
 
+def test_the_papers_query_classes_and_any_mix_of_them() -> None:
+    """Positive conjunctions are its definition, signs of both kinds its experiments."""
+    signs = random_marginals(schema(), 2, 400).terms & 1
+    assert 0.4 < signs.mean() < 0.6
+    positive = random_marginals(schema(), 2, 400, positive=True)
+    assert not (positive.terms & 1).any()
+    assert not positive.has_parities
+    even = random_marginals(schema(), 3, 400, parities=2)
+    assert even.is_parity.all()
+    assert set(np.diff(even.start).tolist()) == {2}
+    mixed = Interest(queries=100, k=3, positive=True, parities=2, parity_share=0.25)
+    asked = mixed.workload(schema())
+    assert (len(asked), int(asked.is_parity.sum())) == (100, 25)
+    assert not (asked.terms & 1).any()
+    lengths = np.diff(asked.start)
+    assert set(lengths[asked.is_parity].tolist()) == {2}
+    assert set(lengths[~asked.is_parity].tolist()) == {3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"parity_share": 0.5}, "say of how many bits"),
+        ({"parities": 2, "parity_share": 1.5}, "parity_share = 1.5; expected a share"),
+        ({"parities": 9}, "9; expected 1 to 4"),
+        ({"marginals": (1,), "parities": 2}, "and parities random"),
+        ({"marginals": (1,), "positive": True}, "and positive random"),
+    ],
+)
+def test_query_classes_that_cannot_be_asked(settings: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Interest(queries=None if "marginals" in settings else 50, **settings).workload(schema())
+
+
 def test_marginals_beyond_the_limit_stand_there_with_a_part_of_their_cells() -> None:
     asked = whole_marginals(schema(), (2,), most=150)
     attributes = asked.literals.attribute[asked.terms >> 1].reshape(-1, 2)

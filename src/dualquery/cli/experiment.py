@@ -96,7 +96,7 @@ def experiment(
     if as_json:
         from dualquery.paper.experiments.summary import as_json as encoded
 
-        options.echo(encoded(finished, found.claims(finished)))
+        options.echo(encoded(finished, found.verdicts(finished, quick)))
     else:
         options.echo(made[-1].read_text(encoding="utf-8"))
     for path in made:

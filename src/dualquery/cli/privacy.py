@@ -18,12 +18,15 @@ def privacy(
     eta: Annotated[float, typer.Option(help="Learning rate of the query player.")],
     samples: Annotated[int, typer.Option(help="Queries drawn per round.")],
     rounds: Annotated[int, typer.Option(help="Number of rounds; the first is free.")],
-    delta: Annotated[float, typer.Option(help="The δ at which to state ε, between 0 and 1.")],
+    delta: Annotated[
+        float, typer.Option(help="The δ at which to state ε; at 0 by the pure theorem.")
+    ],
     neighbours: options.Neighbours = "replace-one",
     as_json: options.Json = False,
 ) -> None:
     """Show what a run of the classical game costs by every accountant. Reads no data."""
     from dualquery.base.checks import positive, whole
+    from dualquery.privacy.accountants import DEFAULT_ACCOUNTANT
     from dualquery.privacy.events import Events, record_player_temperatures
     from dualquery.privacy.neighbours import Neighbours
     from dualquery.privacy.rounding import rounded_up
@@ -32,7 +35,10 @@ def privacy(
     unit = Neighbours.parse(neighbours)
     temperatures = record_player_temperatures(positive("eta", eta), rounds)
     events = Events.of(temperatures, whole("samples", samples), rows, unit)
-    statement = PrivacyStatement.of(events, delta=delta, rows=rows, neighbours=unit)
+    accountant = DEFAULT_ACCOUNTANT if delta else "pure"  # no other states an ε at δ = 0
+    statement = PrivacyStatement.of(
+        events, delta=delta, rows=rows, neighbours=unit, accountant=accountant
+    )
     if as_json:
         figures = {name: finite(value) for name, value in statement.by_accountant.items()}
         options.echo(json.dumps(figures, allow_nan=False))
@@ -47,6 +53,8 @@ def privacy(
     if statement.replacement:
         table.add_column("ε if one record is replaced", justify="right")
     for name, value in statement.by_accountant.items():
+        if finite(value) is None:
+            continue
         replaced = statement.replacement.get(name)
         table.add_row(
             name, four_digits(value), *([] if replaced is None else [four_digits(replaced)])

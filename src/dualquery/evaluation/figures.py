@@ -233,7 +233,8 @@ def verdict(result: Evaluation) -> list[str]:
 
 
 BASELINES = {
-    "zeros": "answers 0 to everything; it reads nothing",
+    "zeros": "answers as if all bits were off: 1 to a query that only rules values out, 0 to every "
+    "other; it reads nothing",
     "uniform": "supposes that all values are equally likely; it reads nothing",
     "independent": "spends the same ε and δ on the columns one by one, and supposes that they do "
     "not hang together",
@@ -241,7 +242,8 @@ BASELINES = {
 """What each baseline does, in words."""
 
 _REASONS = {
-    "zeros": "Nearly all true answers are close to 0; ask for larger shares, or give more budget.",
+    "zeros": "Nearly all true answers are close to those of bits that are off; ask for larger "
+    "shares, or give more budget.",
     "uniform": "The budget is too small for these queries; give more, or ask for less.",
     "independent": "Either the columns hardly hang together, or the budget is too small to learn "
     "how they do; then single columns are all that can be released well.",

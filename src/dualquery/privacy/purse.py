@@ -36,7 +36,8 @@ class Purse:
     def __post_init__(self) -> None:
         if self.budget.accountant not in COVERED:
             raise ParameterError(
-                f"accountant = {self.budget.accountant!r} does not cover measured tables; "
+                f"accountant = {self.budget.accountant!r} does not cover measured tables, "
+                "because its theorem is about draws alone; "
                 f"expected one of {', '.join(COVERED)}"
             )
 

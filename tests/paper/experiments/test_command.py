@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualquery.cli import main
+from dualquery.paper.experiments import attributes
 from dualquery.paper.experiments.store import COLUMNS
 
 
@@ -33,7 +34,9 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
     assert call(monkeypatch, *small, "--series", "gaussian", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert len(told["rows"]) == 6
-    assert told["claims"][0]["agrees"] is not None
+    # Small sizes decide nothing, and say so.
+    assert {claim["agrees"] for claim in told["claims"]} == {None}
+    assert {claim["remark"] for claim in told["claims"]} == {"at this size"}
     rows = (tmp_path / "attributes-quick.csv").read_text().splitlines()
     assert len(rows) == 1 + 3 * 2
     assert call(monkeypatch, "report", "--quick", "--out", tmp_path) == 0
@@ -45,12 +48,14 @@ def test_an_experiment_writes_its_files_and_a_report_gathers_them(
 def test_an_experiment_with_a_solver_counts_proofs_timeouts_and_gaps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(attributes, "QUICK_WIDTHS", (50,))
+    monkeypatch.setattr(attributes, "QUICK_ROWS", 2_000)
     small = ("attributes", "--quick", "--queries", 200, "--out", tmp_path, "--quiet")
     for oracle, limit in (("highs", ("--time-limit", 20)), ("highs-paper", ("--time-limit", 0))):
         assert call(monkeypatch, *small, "--series", "paper", "--oracle", oracle, *limit) == 0
     capsys.readouterr()
     proved, stopped = (
-        csv.DictReader((tmp_path / f"attributes-quick-{oracle}.csv").open())
+        csv.DictReader((tmp_path / f"attributes-quick-{oracle}.csv").read_text().splitlines())
         for oracle in ("highs", "highs-paper")
     )
     for run in proved:
@@ -103,6 +108,11 @@ def test_an_experiment_with_a_solver_counts_proofs_timeouts_and_gaps(
             "series 'zeros' asks no oracle; with oracle, experiment 'accuracy' has paper, ",
         ),
         (("field", "--oracle", "highs"), "leave out oracle"),
+        (
+            ("accuracy", "--dataset", "adult", "--quick"),
+            "--data FILE, or --download (from http",
+        ),
+        (("accuracy", "--dataset", "netflix", "--quick"), "give their folder with --data FOLDER"),
         (("report", "--epsilon", "3"), "takes --out and --quick only"),
         (("accuracy", "--quick", "--data", "nowhere.csv"), "no such file: 'nowhere.csv'"),
         (("accuracy", "--data", "adult.csv.gz"), "is one file and there are 3 data sets"),
@@ -123,6 +133,8 @@ def test_bad_usage_is_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DUALQUERY_DATA", raising=False)
+    monkeypatch.setenv("DUALQUERY_CACHE", str(tmp_path / "empty"))
     Path("torn.csv.gz").write_bytes(gzip.compress(b"age,sex\n" * 9)[:-9])
     Path("stored/parities-quick.csv").mkdir(parents=True)
     rows = [COLUMNS, ["1"] * len(COLUMNS), ["1"] * (len(COLUMNS) - 2)]

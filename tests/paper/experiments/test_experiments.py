@@ -158,6 +158,15 @@ def test_the_package_s_own_players(name: str, bench: Bench) -> None:
     assert outcome.cells(bench.truth)["average_error"] < zeros.average_error
 
 
+def test_the_series_model_is_a_game_of_draws(bench: Bench) -> None:
+    """It measures no tables; with them it would be the series `package`."""
+    spend, game = Spend(1.0, 1e-3, "gaussian"), Game(2.0, 20)
+    model, package = (run(name, bench, spend, game, 0, quiet) for name in ("model", "package"))
+    assert isinstance(model.rounds, int)
+    assert model.rounds >= 8
+    assert not np.allclose(model.answers, package.answers)
+
+
 def test_rounds_are_those_of_the_accountant() -> None:
     game = Game(2.0, 1000)
     assert allowed_rounds(Spend(1.0, 1e-3, "advanced"), 30_162, game) == 16
@@ -429,4 +438,7 @@ def test_quick(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     rows = perform(experiment, Options(quick=True), tmp_path, quiet)
     assert all(0.0 <= row.number("average_error") <= row.number("max_error") <= 1.0 for row in rows)
     assert page.write_figures(experiment, rows, tmp_path, experiment.name).stat().st_size > 1000
-    assert "| claim |" in page.write_summary(experiment, rows, tmp_path, True, experiment.name).read_text()
+    assert (
+        "| claim |"
+        in page.write_summary(experiment, rows, tmp_path, True, experiment.name).read_text()
+    )

@@ -100,8 +100,10 @@ class DataSet:
         if path is None:
             if not download:
                 raise TableError(
-                    f"the data set {self.name!r} is not here: give its file, set {DATA_FOLDER} to "
-                    f"a folder with {self.file}, or ask for a download (from {self.url})"
+                    f"the data set {self.name!r} is not here: set {DATA_FOLDER} to a folder with "
+                    f"{self.file}",
+                    python=f"or give its file with data=, or download=True (from {self.url})",
+                    command=f"or give its file with --data FILE, or --download (from {self.url})",
                 )
             return self.fetch(opener)
         return self.check(path)
@@ -199,8 +201,10 @@ def load_netflix(data: str | Path | None) -> tuple[Any, Schema]:
     source = Path(data) if data is not None else Path(folder) / "netflix" if folder else None
     if source is None or not source.exists():
         raise TableError(
-            "the Netflix prize cannot be downloaded: give the folder of its mv_*.txt files, or put "
-            f"it as netflix into the folder in {DATA_FOLDER}"
+            "the Netflix prize cannot be downloaded: put its mv_*.txt files as netflix into the "
+            f"folder in {DATA_FOLDER}",
+            python="or give their folder with data=",
+            command="or give their folder with --data FOLDER",
         )
     if source.suffix == ".npz":
         return sparse.load_npz(source), netflix.schema()

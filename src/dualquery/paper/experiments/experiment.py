@@ -263,13 +263,25 @@ class Panel:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper beside what was measured; `agrees` None means not comparable."""
+    """A statement of the paper beside what was measured; `agrees` None means not comparable.
+
+    `measured` says whether runs were looked at, whose size then matters; a theorem's figure is the
+    same at every size.
+    """
 
     statement: str
     paper: str
     ours: str
     agrees: bool | None
     remark: str = ""
+    measured: bool = True
+
+    @property
+    def at_quick_size(self) -> Claim:
+        """The same statement where runs were small, about which they say nothing."""
+        if not self.measured:
+            return self
+        return replace(self, agrees=None, remark="at this size")
 
     @property
     def verdict(self) -> str:
@@ -301,6 +313,11 @@ class Experiment:
     claims: Callable[[Sequence[FinishedRun]], list[Claim]]
     series: tuple[str, ...] = tuple(LABELS)
     datasets: tuple[str, ...] = ()
+
+    def verdicts(self, runs: Sequence[FinishedRun], quick: bool) -> list[Claim]:
+        """The claims; quick runs decide none that is about measured figures."""
+        made = self.claims(runs)
+        return [claim.at_quick_size for claim in made] if quick else made
 
     def check(self, options: Options) -> None:
         """Refuse options that this experiment would have to ignore."""

@@ -86,6 +86,7 @@ def claims(runs: Sequence[FinishedRun]) -> list[Claim]:
                 f"ε = {cost:.3f}",
                 abs(cost - epsilon) < 0.05,
                 f"over by {100 * (cost / epsilon - 1):.1f}%" if cost > epsilon else "",
+                measured=False,
             )
         )
     made.extend(ahead(runs))

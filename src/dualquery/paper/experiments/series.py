@@ -150,7 +150,10 @@ def run(name: str, bench: Bench, spend: Spend, game: Game, seed: int, progress: 
             free=bench.data.free,
         )
     if name == "model":
-        return fit_estimator(bench, spend, seed, progress, player="model", refit=True)
+        # The game of draws alone: with measured tables it would be the series `package`.
+        return fit_estimator(
+            bench, spend, seed, progress, player="model", refit=True, measure=False
+        )
     if name == "package":
         return fit_package(bench, spend, seed)
     begun = time.perf_counter()
