@@ -25,6 +25,7 @@ from dualquery.baselines.independent import Independent
 from dualquery.baselines.limits import require_codes
 from dualquery.baselines.matrix import MatrixMechanism
 from dualquery.baselines.mwem import IMPROVED, Mwem
+from dualquery.baselines.mwem_factored import FactoredMwem
 from dualquery.baselines.mwem_model import ModelMwem
 from dualquery.baselines.online import OnlineWeights
 from dualquery.baselines.perturbation import Gaussian, Laplace
@@ -191,6 +192,10 @@ def _mwem_improved(task: Task) -> Baseline:
     )
 
 
+def _mwem_in_factors(task: Task) -> Baseline:
+    return FactoredMwem.fit(task.answers, task.workload, epsilon=task.epsilon, source=task.source)
+
+
 def _of_counts(
     kind: type[ModelMwem | OnlineWeights | Dqrs],
 ) -> Callable[[Task], Baseline]:
@@ -330,6 +335,7 @@ _ALL = (
     Method(
         "mwem-improved", "MWEM with improvements", _mwem_improved, only_pure=True, needs=_a_universe
     ),
+    Method("mwem in factors", "MWEM in factors", _mwem_in_factors, only_pure=True),
     Method("mwem on the model", "MWEM on the model", _of_counts(ModelMwem)),
     Method("projection", "projection", _projection, neighbours=BOTH),
     Method(

@@ -72,7 +72,7 @@ def test_nothing_is_fetched_unasked(small: DataSet) -> None:
     def refuse(url: str) -> io.BytesIO:
         raise AssertionError("fetched without being asked")
 
-    with pytest.raises(TableError, match=r"DUALQUERY_DATA to a folder with adult\.csv\.gz; or give"):
+    with pytest.raises(TableError, match=r"to a folder with adult\.csv\.gz; or give"):
         small.locate(opener=refuse)
 
 
