@@ -20,6 +20,7 @@ from dualquery.rows.files import needed, statistics
 from dualquery.rows.opening import TableFile, open_table
 
 pyreadstat = pytest.importorskip("pyreadstat")
+pytest.importorskip("python_calamine")
 
 SURVEY = pd.DataFrame(
     {

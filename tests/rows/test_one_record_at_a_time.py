@@ -217,8 +217,7 @@ def as_encoded(encoding: str) -> Callable[[pa.Table, Path], object]:
 
 def as_statistics(ending: str) -> Callable[[pa.Table, Path], object]:
     def write(rows: pa.Table, folder: Path) -> object:
-        import pyreadstat
-
+        pyreadstat = pytest.importorskip("pyreadstat")
         path = folder / f"t{ending}"
         writers = {".sav": "write_sav", ".dta": "write_dta", ".xpt": "write_xport"}
         kept = [pa.array([c[:200].replace("\0", "") for c in column.to_pylist()])
@@ -231,9 +230,8 @@ def as_statistics(ending: str) -> Callable[[pa.Table, Path], object]:
 
 def as_excel(rows: pa.Table, folder: Path) -> object:
     """Each cell has the type that it looks like, as spreadsheets do it."""
-    from openpyxl import Workbook
-
-    book = Workbook()
+    book = pytest.importorskip("openpyxl").Workbook()
+    pytest.importorskip("python_calamine")
     book.active.append(rows.column_names)
     for row in rows.to_pylist():
         book.active.append([_as_typed(cell) for cell in row.values()])
