@@ -18,7 +18,7 @@ def named(path: Path) -> str:
 
 def test_what_people_copy() -> None:
     assert [path.stem for path in NOTEBOOKS] == [
-        "hospital", "monthly", "own_oracle", "ratings", "survey",
+        "hospital", "monthly", "own_oracle", "paper", "ratings", "survey",
     ]  # fmt: skip
 
 
