@@ -44,13 +44,17 @@ PEERS = {
 }
 """Methods of other packages, which `python -m tools.peers field` runs."""
 
+NOT_YET = ("mwem in factors",)
+"""Baselines whose runs are not stored yet, and which the comparison therefore leaves out."""
+
 WIDEST_ROWS = 1_000
 """Columns up to which as many synthetic rows as the table has are made and counted."""
 
 
 def titles() -> dict[str, str]:
     """The name of every method for people, this package first."""
-    found = {name: one.title for name, one in METHODS.items() if name not in DATA_FREE}
+    left_out = (*DATA_FREE, *NOT_YET)
+    found = {name: one.title for name, one in METHODS.items() if name not in left_out}
     return {**OWN, **found, **PEERS}
 
 
