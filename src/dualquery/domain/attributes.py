@@ -13,6 +13,7 @@ from dualquery.base.errors import SchemaError
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain import meaning as meanings
+from dualquery.domain import spelling as spellings
 from dualquery.domain.answers import Answer
 from dualquery.domain.declared import (
     Edge,
@@ -29,6 +30,7 @@ from dualquery.domain.declared import (
 )
 from dualquery.domain.hierarchy import Hierarchy
 from dualquery.domain.meaning import UNSAID, Meaning
+from dualquery.domain.spelling import PLAIN, Spelling
 from dualquery.domain.types import Key, Number, Type, key_of, loose_text, number_of, spelled
 
 MOST_SUB_BINS = 1000
@@ -36,7 +38,7 @@ MOST_SUB_BINS = 1000
 
 _KEYS = (
     "values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "decimals",
-    "reached", "group", *meanings.KEYS,
+    "reached", "group", *spellings.KEYS, *meanings.KEYS,
 )  # fmt: skip
 """What a schema file may say of a column."""
 
@@ -67,6 +69,7 @@ class Attribute:
         group: a declared hierarchy of the values, used where single values are too rare.
         answer: which answer this is, of a column that may have several in a cell.
         meaning: what the column and its values are called, for readers.
+        spelling: how its cells are written, where that is not the package's own way.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Attribute:
     group: Hierarchy | None = None
     answer: Answer | None = None
     meaning: Meaning = UNSAID
+    spelling: Spelling = PLAIN
 
     @classmethod
     def categorical(
@@ -386,7 +390,7 @@ class Attribute:
             entry["missing"] = list(self.missing_words) or True
         if self.default:
             entry["default"] = self._default_cell()
-        return {**entry, **self.meaning.to_dict()}
+        return {**entry, **self.spelling.to_dict(), **self.meaning.to_dict()}
 
     def _default_cell(self) -> Value:
         if self.default == self.missing_code:
@@ -410,6 +414,7 @@ class Attribute:
         words = words_for_missing(name, entry.get("missing", False))
         made = cls._from_entry(name, entry, bool(words) or entry.get("missing", False))
         made = made.missing_as(*words) if words else made
+        made = replace(made, spelling=Spelling.read(name, made.cell_type, entry))
         return made.meaning_of(Meaning.read(name, entry))
 
     def meaning_of(self, meaning: Meaning) -> Self:

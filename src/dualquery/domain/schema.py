@@ -33,6 +33,7 @@ from dualquery.domain.orders import Order, extended, joined, read_order
 from dualquery.domain.orders import Pairs as Ordered
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
+from dualquery.domain.spelling import PLAIN
 from dualquery.domain.sub_bins import SubBins
 from dualquery.domain.types import Type
 
@@ -330,6 +331,7 @@ def _is_plain(attribute: Attribute) -> bool:
         and not attribute.default
         and attribute.answer is None
         and attribute.meaning == UNSAID
+        and attribute.spelling == PLAIN
     )
 
 
