@@ -14,7 +14,7 @@ from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain import meaning as meanings
 from dualquery.domain import spelling as spellings
-from dualquery.domain.answers import Answer
+from dualquery.domain.answers import Answer, split
 from dualquery.domain.declared import (
     Edge,
     Value,
@@ -127,10 +127,7 @@ class Attribute:
         if kind is Type.YES_NO and seen == {"False", "True"}:
             return cls.binary(name, missing=missing, default=default, type=kind)
         if ordered is None:
-            ordered = len(domain) > 2 and (
-                kind.is_temporal
-                or all(isinstance(v, int | float) and not isinstance(v, bool) for v in domain)
-            )
+            ordered = _is_ordered(kind, domain)
         if kind.is_temporal:  # as text they sort by time
             domain = tuple(sorted(domain, key=str))
         hierarchy = None if group is None else Hierarchy.of(name, group, domain)
@@ -248,13 +245,21 @@ class Attribute:
         return replace(self, default=code)
 
     @classmethod
-    def answers(cls, name: str, values: Sequence[str], *, separator: str = ";") -> tuple[Self, ...]:
+    def answers(
+        cls,
+        name: str,
+        values: Sequence[str],
+        *,
+        separator: str = ";",
+        missing: bool | Sequence[str | float] = True,
+    ) -> tuple[Self, ...]:
         """Declare a column with several answers in a cell: one 0/1 attribute per answer.
 
         Args:
             name: the column's name; the attribute of the answer en is NAME:en.
             values: the answers that can be given.
             separator: what stands between them.
+            missing: cells that stand for a missing one, in which no answer is given.
         """
         if not isinstance(separator, str) or not separator.strip():
             raise SchemaError(
@@ -263,13 +268,16 @@ class Attribute:
         texts = cls.categorical(name, values, type=Type.TEXT).values
         every = tuple(str(value) for value in texts)
         for value in every:
-            if not value or value != value.strip() or separator in value:
+            parts = split(value, separator)
+            if not parts or value != value.strip() or (len(parts) > 1 and set(parts) <= set(every)):
                 raise SchemaError(
                     f"attribute {name!r}: value {value!r} cannot be one of several answers; "
-                    f"expected text without {separator!r} and without spaces around it"
+                    f"expected text without spaces around it, and not other answers with "
+                    f"{separator!r} between them"
                 )
-        parts = (Answer(name, value, every, separator) for value in every)
-        return tuple(replace(cls.binary(part.name), answer=part) for part in parts)
+        words = words_for_missing(name, missing)
+        answers = (Answer(name, value, every, separator, words) for value in every)
+        return tuple(replace(cls.binary(one.name), answer=one) for one in answers)
 
     @property
     def column(self) -> str:
@@ -373,9 +381,8 @@ class Attribute:
         else:
             entry = {"values": list(self.values)}
             usual = type_of_cells(self.values)
-            numbers = all(isinstance(v, int | float) for v in self.values)
-            if self.ordered and not numbers and not self.type.is_temporal:
-                entry["ordered"] = True
+            if self.ordered != _is_ordered(self.type, self.values):
+                entry["ordered"] = self.ordered
         if self.type is not usual:
             entry["type"] = self.type.value
         if self.sub_bins:
@@ -422,9 +429,10 @@ class Attribute:
         known = None if self.answer is None else self.answer.values
         for value, _ in meaning.labels:
             named = self.code_of_value(value) is not None if known is None else value in known
-            if not named and value not in self.missing_words:
+            words = self.missing_words if self.answer is None else self.answer.missing_words
+            if not named and value not in words:
                 listed = self.values if known is None else known
-                values = [*map(str, listed), *self.missing_words]
+                values = [*map(str, listed), *words]
                 hint = did_you_mean(value, values)
                 raise SchemaError(
                     f"attribute {self.name!r}: labels names {value!r}, which is none of its "
@@ -506,3 +514,9 @@ class Attribute:
             type=cell_type,
             group=entry.get("group"),
         )
+
+
+def _is_ordered(kind: Type, values: Sequence[Value]) -> bool:
+    """Whether values count as ordered if nothing is said."""
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    return len(values) > 2 and (kind.is_temporal or numbers)

@@ -177,7 +177,9 @@ class CellReader:
         """
         answer = self.attribute.answer
         assert answer is not None  # the caller has looked
-        given = [] if cell is None else split(text_of(cell), answer.separator)
+        text = "" if cell is None else text_of(cell)
+        gone = text.strip() in answer.missing_words
+        given = [] if gone else split(text, answer.separator, answer.values)
         if self.refuses and not set(answer.values).issuperset(given):
             return OUTSIDE
         return int(answer.value in given)
