@@ -154,11 +154,11 @@ def share_bars(release: Published, positions: list[int], title: str) -> str:
 
 def _overview(components: Components, binary: list[int]) -> str:
     """For a wide table, how many 0/1 columns have which share of ones."""
-    if len(binary) < 2:
+    if len(binary) <= TOP:  # each of them has a bar of its own
         return ""
     ones = np.array([shares(components, a)[1] for a in binary])
     counts, edges = np.histogram(ones, bins=20, range=(0.0, 1.0))
-    axes = Axes((0.0, 1.0), (0.0, float(counts.max())))
+    axes = Axes((0.0, 1.0), (0.0, float(counts.max())), counts=True)
     for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
         axes.box(float(low) + 0.002, float(high) - 0.002, 0.0, float(count), "area")
     label = "How many 0/1 columns have which share of ones"

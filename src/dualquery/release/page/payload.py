@@ -14,6 +14,7 @@ from dualquery.domain.attributes import Attribute
 from dualquery.model.standard_errors import LEVELS
 from dualquery.release.components import Components
 from dualquery.release.page.first import first_question
+from dualquery.release.page.inside import numbers_of, packed
 from dualquery.release.published import Published
 
 MOST_BYTES = 4_400_000
@@ -27,11 +28,11 @@ def payload(release: Published, components: Components) -> Json:
     drawn = release.times_drawn[covered]
     names_rows = release.privacy.unit.size_is_public
     return {
-        "attributes": [describe(attributes[a]) for a in covered],
+        "attributes": [described(release, attributes[a]) for a in covered],
         "total": len(attributes),
         "kind": components.kind,
         "components": len(components.weights),
-        "weights": _text(components.weights.astype("<f8").tobytes()),
+        "weights": packed(components.weights),
         "data": _text(components.packed(covered)),
         "edges": _edges(release, covered),
         "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
@@ -53,7 +54,7 @@ def _edges(release: Published, covered: list[int]) -> Json | None:
     for a in covered:
         e = int(trees.edge[a])
         block = None if e < 0 else edges.ties[:, edges.start[e] : edges.start[e + 1]]
-        ties.append(None if block is None else _text(block.astype("<f8").tobytes()))
+        ties.append(None if block is None else packed(block))
     return {
         "parent": [place[int(p)] if p >= 0 else -1 for p in trees.parent[covered]],
         "groups": [edges.groups.of_attribute(a).tolist() for a in covered],
@@ -108,11 +109,21 @@ def _within(release: Published, components: Components, attributes: Iterable[int
     return kept
 
 
+def described(release: Published, attribute: Attribute) -> str | Json:
+    """An attribute, with what the page needs for its means and quantiles."""
+    entry = describe(attribute)
+    numbers = False if isinstance(entry, str) else numbers_of(release, attribute)
+    return {**entry, "numbers": numbers} if numbers and not isinstance(entry, str) else entry
+
+
 def describe(attribute: Attribute) -> str | Json:
-    """An attribute in few bytes; a 0/1 column is only its name."""
+    """An attribute in few bytes; a 0/1 column of which nothing is said is only its name."""
+    said = words_of(attribute)
     if attribute.is_binary:
-        return attribute.name
-    entry: Json = {"name": attribute.name}
+        return {"name": attribute.name, "binary": True, **said} if said else attribute.name
+    entry: Json = {"name": attribute.name, **said}
+    if attribute.values == (0, 1):
+        entry["yes_no"] = True
     if attribute.is_numeric:
         entry["edges"] = edge_texts(attribute)
     else:
@@ -126,6 +137,11 @@ def describe(attribute: Attribute) -> str | Json:
         entry["groups"] = list(number)
         entry["group_of"] = [number[parent] for parent in attribute.group.parents]
     return entry
+
+
+def words_of(attribute: Attribute) -> Json:
+    """What readers call the column and its values, as far as somebody said it."""
+    return {}
 
 
 def edge_texts(attribute: Attribute) -> list[str]:
