@@ -20,9 +20,18 @@ from dualquery.release.published import Published
 MOST_BYTES = 4_400_000
 """The most bytes of the explorer's data, so that the page stays below 5 MB."""
 
+MOST_DESCRIBED = 500
+"""The most columns that the page can also describe for data portals."""
 
-def payload(release: Published, components: Components) -> Json:
-    """What the page needs to answer any query on the attributes it covers."""
+
+def payload(release: Published, components: Components, digest: str = "") -> Json:
+    """What the page needs to answer any question on the attributes it covers.
+
+    Args:
+        release: the release.
+        components: what it answers from.
+        digest: of the file with everything that was drawn and measured, if there is one.
+    """
     covered = _covered(release, components)
     attributes = release.schema.attributes
     drawn = release.times_drawn[covered]
@@ -39,8 +48,20 @@ def payload(release: Published, components: Components) -> Json:
         "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
         "first": first_question(release, components, covered),
         "rows": release.privacy.rows if names_rows else None,
+        "people": people(release),
+        "source": source(release, digest),
+        "description": _description(release),
         "uncertainty": _uncertainty(release),
     }
+
+
+def _description(release: Published) -> Json | None:
+    """The columns as a Table Schema; None if they are too many for a page."""
+    if len(release.schema) > MOST_DESCRIBED:
+        return None
+    from dualquery.release.metadata import table_schema
+
+    return table_schema(release)
 
 
 def _edges(release: Published, covered: list[int]) -> Json | None:
@@ -125,6 +146,8 @@ def describe(attribute: Attribute) -> str | Json:
     if attribute.values == (0, 1):
         entry["yes_no"] = True
     if attribute.is_numeric:
+        if attribute.type.is_temporal:
+            entry["temporal"] = True
         entry["edges"] = edge_texts(attribute)
     else:
         entry["values"] = value_texts(attribute)
@@ -141,7 +164,33 @@ def describe(attribute: Attribute) -> str | Json:
 
 def words_of(attribute: Attribute) -> Json:
     """What readers call the column and its values, as far as somebody said it."""
-    return {}
+    said: Json = {}
+    if attribute.heading != attribute.name:
+        said["label"] = attribute.heading
+    if attribute.meaning.unit:
+        said["unit"] = attribute.meaning.unit
+    words = {code: attribute.words_for(code) for code in range(len(attribute.values))}
+    if any(words.values()) and attribute.meaning.labels:
+        said["words"] = {code: text for code, text in words.items() if text}
+    return said
+
+
+def people(release: Published) -> str:
+    """What the rows of the table are, in the curator's words."""
+    return release.about.records or ("people" if release.privacy.persons else "records")
+
+
+def source(release: Published, digest: str) -> str:
+    """Where a figure of this release comes from, to stand below it.
+
+    Args:
+        release: the release.
+        digest: of what was drawn and measured; empty if it is not known.
+    """
+    cited = release.citation.removesuffix(".")
+    date = release.about.date
+    made = f" Published {date}." if date and date not in cited else ""
+    return f"{cited}.{made}{f' SHA-256 of the release: {digest[:16]}.' if digest else ''}"
 
 
 def edge_texts(attribute: Attribute) -> list[str]:
@@ -156,8 +205,8 @@ def value_texts(attribute: Attribute) -> list[str]:
     return [str(value) for value in attribute.values]
 
 
-def code_labels(attribute: Attribute) -> list[str]:
-    """The label of each code, for people."""
+def value_words(attribute: Attribute) -> list[str]:
+    """What each code is called, for people: its label, yes or no, a range, or the value itself."""
     if attribute.is_numeric:
         edges = [grouped(edge) for edge in edge_texts(attribute)]
         last = len(edges) - 2
@@ -166,7 +215,8 @@ def code_labels(attribute: Attribute) -> list[str]:
             for i in range(last + 1)
         ]
     else:
-        labels = value_texts(attribute)
+        plain = ["no", "yes"] if attribute.values == (0, 1) else value_texts(attribute)
+        labels = [attribute.words_for(code) or text for code, text in enumerate(plain)]
     return [*labels, "missing"] if attribute.missing else labels
 
 

@@ -13,6 +13,7 @@ Object.assign(dualquery, (() => {
             binary, proper, size: proper + (entry.missing ? 1 : 0), groups: entry.groups || null,
             groupOf: entry.group_of || null, label: entry.label || entry.name,
             words: entry.words || {}, unit: entry.unit || "", numbers: entry.numbers || null,
+            temporal: !!entry.temporal,
             sequence: !!(edges || entry.ordered), yesNo: binary || !!entry.yes_no};
   }
 
