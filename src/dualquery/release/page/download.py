@@ -80,7 +80,8 @@ def _row(what: str, name: str, size: int | None) -> str:
     shown = "" if size is None else size_words(size)
     return (
         f'<tr><th scope="row">{what}</th><td>{WORDS.get(name, "")}</td>'
-        f'<td class="number">{shown}</td><td><a href="{escape(name)}" download>{escape(name)}</a></td></tr>'
+        f'<td class="number">{shown}</td>'
+        f'<td><a href="{escape(name)}" download>{escape(name)}</a></td></tr>'
     )
 
 

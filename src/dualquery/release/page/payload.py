@@ -16,6 +16,7 @@ from dualquery.release.components import Components
 from dualquery.release.page.first import first_question
 from dualquery.release.page.inside import numbers_of, packed
 from dualquery.release.published import Published
+from dualquery.release.table_schema import table_schema
 
 MOST_BYTES = 4_400_000
 """The most bytes of the explorer's data, so that the page stays below 5 MB."""
@@ -59,8 +60,6 @@ def _description(release: Published) -> Json | None:
     """The columns as a Table Schema; None if they are too many for a page."""
     if len(release.schema) > MOST_DESCRIBED:
         return None
-    from dualquery.release.metadata import table_schema
-
     return table_schema(release)
 
 
