@@ -49,12 +49,14 @@ def domain_document(domain: object) -> Document:
     if not isinstance(domain, Mapping):
         raise SchemaError('an mbi domain is a JSON object such as {"sex": 2, "age": 85}')
     attributes: Json = {}
+    left = MOST_DECLARED
     for name, size in domain.items():
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_DECLARED:
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= left:
             raise SchemaError(
                 f"attribute {name!r}: size {size!r}; expected a whole number from 1 to "
-                f"{MOST_DECLARED:,}"
+                f"{MOST_DECLARED:,}, for all attributes together"
             )
+        left -= size
         attributes[name] = {"binary": True} if size == 2 else {"values": list(range(size))}
     return {"attributes": attributes}
 

@@ -259,7 +259,10 @@ class Schema(Attributes):
         if not isinstance(draft, bool):
             raise SchemaError(f"draft = {draft!r}; expected true or false")
         attributes: list[Attribute] = []
-        for name, entry in content.get("attributes", {}).items():
+        declared = content.get("attributes", {})
+        if not isinstance(declared, Mapping):
+            raise SchemaError("attributes: expected a table [attributes.NAME] per column")
+        for name, entry in declared.items():
             if not isinstance(entry, Mapping):
                 raise SchemaError(f"attribute {name!r}: expected a table, found {entry!r}")
             if "separator" in entry:
@@ -391,5 +394,7 @@ def _binary_columns(entry: object) -> tuple[list[str], tuple[str, ...]]:
             )
         names.extend(f"{prefix}{position}" for position in range(count))
     pattern = entry.get("pattern", [])
-    patterns = (pattern,) if isinstance(pattern, str) else tuple(pattern)
-    return names, patterns
+    patterns = [pattern] if isinstance(pattern, str) else pattern
+    if not isinstance(patterns, list | tuple):
+        raise SchemaError(f"binary_columns: pattern = {pattern!r}; expected text or a list of it")
+    return names, tuple(patterns)
