@@ -58,8 +58,9 @@ def test_alpha_alone_is_algorithm_2_and_says_what_it_costs(tmp_path: Path) -> No
     assert written["parameters"]["alpha"] == 0.8
     assert written["certificate"]["asked_alpha"] == 0.8
     page = (path / "report.html").read_text()
-    assert "every answer is within α</dt><dd>0.8<" in page
-    assert "alpha 0.8, except with probability 0.05; the oracle&#x27;s condition" in page
+    assert f"How sure is a number?</dt><dd>{made.parameters.accuracy}<" in page
+    assert "within α = 0.8 of its true answer, except with probability 0.05." in page
+    assert "<h3>Accuracy</h3><p>The oracle&#x27;s condition for α = 0.8" in page
     read = dq.load(path)
     assert read.parameters == made.parameters
     assert read.certificate == made.certificate

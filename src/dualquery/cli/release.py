@@ -157,7 +157,7 @@ def describe(made: Release, out: Path) -> str:
         f"answers and rows come from the {made.source}",
     ]
     if made.parameters.alpha is not None:
-        lines.append(f"accuracy: {made.parameters.accuracy}")
+        lines.append(made.parameters.accuracy)
     if made.certificate is not None:
         lines.append(describe_certificate(made.certificate, made.source))
     return "\n".join(lines)

@@ -71,10 +71,13 @@ class RunParameters:
 
     @property
     def accuracy(self) -> str:
-        """What the accuracy theorem promises of the records, in a few words; empty if nothing."""
+        """What the accuracy theorem promises of the records, in a sentence; empty if nothing."""
         if self.alpha is None:
             return ""
-        return f"alpha {self.alpha:g}, except with probability {self.beta:g}"
+        return (
+            f"Every asked query is within α = {self.alpha:g} of its true answer, except with "
+            f"probability {self.beta:g}."
+        )
 
     @property
     def epsilon(self) -> float:
