@@ -80,12 +80,17 @@ def write_document(
     lines += [f"# {printable(line)}".rstrip() for line in header]
     if content.get("draft"):
         lines.append("draft = true  # remove this line when you have reviewed the schema")
+    if content.get("persons"):
+        lines.append(f"persons = {_literal(content['persons'])}  # who may have several rows")
     if content.get("about"):
         lines.extend(["", "[about]"])
         lines.extend(f"{key} = {_literal(text)}" for key, text in content["about"].items())
     for name, entry in content.get("attributes", {}).items():
         lines.append("")
         lines.append(f"[attributes.{_key(name)}]")
+        if content.get("draft"):  # to be filled in
+            blank = WORDS_OF_COLUMNS[: 3 if "edges" in entry else 2]
+            entry = {**entry, **{key: entry.get(key, "") for key in blank}}
         moments = entry.get("type") in (Type.DATE, Type.TIMESTAMP, Type.TIME)
         for key, value in entry.items():
             bare = moments and key not in WORDS_OF_COLUMNS
