@@ -21,7 +21,7 @@ from dualquery.base.errors import TableError
 from dualquery.base.similar import brief
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.types import DAY, Type
-from dualquery.rows.cells import CellReader, python_cells
+from dualquery.rows.cells import CellReader, lost_digits, python_cells
 from dualquery.rows.cells import OutOfDomain as OutOfDomain
 from dualquery.rows.refusals import refused
 
@@ -79,8 +79,14 @@ def judge_column(
 
 def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     """A column as one plain array, however the reader laid it out; nested cells are refused."""
+    if isinstance(column, pa.ChunkedArray) and column.num_chunks == 1:
+        column = column.chunk(0)
     if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
+        if pa.types.is_dictionary(column.type) and column.num_chunks:
+            # Not unified: Arrow fails at a missing value in a dictionary, and mixes up numbers of
+            # half precision.
+            column = pa.chunked_array([decoded(chunk) for chunk in column.chunks])
+        column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # text of more than 2 GiB does not fit one array
         column = pa.concat_arrays(column.cast(pa.large_string()).chunks)
     if isinstance(column.type, pa.BaseExtensionType):
@@ -96,7 +102,18 @@ def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
         )
     if pa.types.is_null(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string())
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:  # few functions of Arrow know these
+        return column.cast(pa.decimal128(kind.precision, kind.scale))
     return column.cast(pa.binary()) if pa.types.is_binary_view(kind) else column
+
+
+def decoded(column: pa.DictionaryArray) -> pa.Array:
+    """The cells of a dictionary array, without the dictionary."""
+    values = column.dictionary
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.string() if pa.types.is_string_view(values.type) else pa.binary())
+        column = pa.DictionaryArray.from_arrays(column.indices, values)
+    return column.dictionary_decode()
 
 
 def unreadable(name: str, kind: pa.DataType) -> TableError:
@@ -111,6 +128,9 @@ def _kind(kind: pa.DataType) -> str:
 
 def _judge(column: pa.Array, reader: CellReader) -> Judged:
     attribute = reader.attribute
+    held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(held) and not attribute.is_numeric and reader.is_exact:
+        raise lost_digits(attribute.column)  # whatever its cells hold: none of them decides
     if attribute.is_numeric:
         numbers = _typed_numbers(column, attribute.type)
         if numbers is not None:
@@ -241,8 +261,8 @@ def _typed_numbers(column: pa.Array, kind: Type) -> Floats | None:
             column = pc.local_timestamp(column)
         return _counted(column, _PER_SECOND[held.unit] * seconds_per_unit)
     if pa.types.is_date(held):
-        days = column.cast(pa.date32()).cast(pa.int32())
-        return _floats(days.cast(pa.float64())) * (DAY // seconds_per_unit)
+        days = _counted(column, 1 if pa.types.is_date32(held) else 1000 * DAY)
+        return days * (DAY // seconds_per_unit)
     return None
 
 
@@ -251,7 +271,7 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 def _counted(column: pa.Array, units: int) -> Floats:
     """How many times `units` each cell holds; fractions are dropped. NaN for a missing cell."""
-    ticks = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64())
+    ticks = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
     whole = np.floor_divide(pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False), units)
     counted: Floats = whole.astype(float)
     counted[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan
