@@ -10,7 +10,9 @@ from typing import Self
 import numpy as np
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
+from dualquery.domain import meaning as meanings
 from dualquery.domain.answers import Answer
 from dualquery.domain.declared import (
     Edge,
@@ -26,6 +28,7 @@ from dualquery.domain.declared import (
     words_for_missing,
 )
 from dualquery.domain.hierarchy import Hierarchy
+from dualquery.domain.meaning import UNSAID, Meaning
 from dualquery.domain.types import Key, Number, Type, key_of, loose_text, number_of, spelled
 
 MOST_SUB_BINS = 1000
@@ -33,7 +36,7 @@ MOST_SUB_BINS = 1000
 
 _KEYS = (
     "values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "decimals",
-    "reached", "group",
+    "reached", "group", *meanings.KEYS,
 )  # fmt: skip
 """What a schema file may say of a column."""
 
@@ -63,6 +66,7 @@ class Attribute:
         missing_words: cells that stand for a missing one, such as "NA" or "-9", as text.
         group: a declared hierarchy of the values, used where single values are too rare.
         answer: which answer this is, of a column that may have several in a cell.
+        meaning: what the column and its values are called, for readers.
     """
 
     name: str
@@ -78,6 +82,7 @@ class Attribute:
     missing_words: tuple[str, ...] = ()
     group: Hierarchy | None = None
     answer: Answer | None = None
+    meaning: Meaning = UNSAID
 
     @classmethod
     def categorical(
@@ -381,7 +386,7 @@ class Attribute:
             entry["missing"] = list(self.missing_words) or True
         if self.default:
             entry["default"] = self._default_cell()
-        return entry
+        return {**entry, **self.meaning.to_dict()}
 
     def _default_cell(self) -> Value:
         if self.default == self.missing_code:
@@ -404,7 +409,40 @@ class Attribute:
             )
         words = words_for_missing(name, entry.get("missing", False))
         made = cls._from_entry(name, entry, bool(words) or entry.get("missing", False))
-        return made.missing_as(*words) if words else made
+        made = made.missing_as(*words) if words else made
+        return made.meaning_of(Meaning.read(name, entry))
+
+    def meaning_of(self, meaning: Meaning) -> Self:
+        """The same attribute, with words for readers; labels must be those of its values."""
+        known = None if self.answer is None else self.answer.values
+        for value, _ in meaning.labels:
+            named = self.code_of_value(value) is not None if known is None else value in known
+            if not named and value not in self.missing_words:
+                listed = self.values if known is None else known
+                values = [*map(str, listed), *self.missing_words]
+                hint = did_you_mean(value, values)
+                raise SchemaError(
+                    f"attribute {self.name!r}: labels names {value!r}, which is none of its "
+                    f"values{hint}"
+                )
+        return replace(self, meaning=meaning)
+
+    @property
+    def heading(self) -> str:
+        """What the column is called: its label, or its name."""
+        if self.answer is None:
+            return self.meaning.label or self.name
+        given = dict(self.meaning.labels).get(self.answer.value, self.answer.value)
+        return f"{self.meaning.label or self.answer.column}: {given}"
+
+    def words_for(self, code: int) -> str:
+        """What a value is called: its label; empty if it has none."""
+        if self.answer is not None or not code < len(self.values):
+            return ""
+        for value, text in self.meaning.labels:
+            if self.code_of_value(value) == code:
+                return text
+        return ""
 
     def missing_as(self, *words: str | float) -> Self:
         """The same attribute, with cells that stand for a missing one, such as "NA" or -9."""

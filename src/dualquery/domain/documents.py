@@ -14,6 +14,7 @@ from dualquery.base.escapes import printable
 from dualquery.base.files import read_text, write_whole
 from dualquery.base.stored import Document, Json
 from dualquery.domain.declared import Value
+from dualquery.domain.meaning import KEYS as WORDS_OF_COLUMNS
 from dualquery.domain.types import Type
 
 _CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -83,8 +84,10 @@ def write_document(
     for name, entry in content.get("attributes", {}).items():
         lines.append("")
         lines.append(f"[attributes.{_key(name)}]")
-        bare = entry.get("type") in (Type.DATE, Type.TIMESTAMP, Type.TIME)
-        lines.extend(f"{key} = {_literal(value, bare)}" for key, value in entry.items())
+        moments = entry.get("type") in (Type.DATE, Type.TIMESTAMP, Type.TIME)
+        for key, value in entry.items():
+            bare = moments and key not in WORDS_OF_COLUMNS
+            lines.append(f"{key} = {_literal(value, bare)}")
     if "binary_columns" in content:
         lines.append("")
         lines.append("[binary_columns]")

@@ -21,11 +21,13 @@ from dualquery.base.errors import ParameterError, SchemaError
 from dualquery.base.html import html_table
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
+from dualquery.domain import meaning as meanings
 from dualquery.domain.about import NOTHING, About
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.dependences import Pairs, fixing_clauses, in_sequence, read_dependences
 from dualquery.domain.documents import MOST_DECLARED, read_document, write_document
+from dualquery.domain.meaning import UNSAID, Meaning
 from dualquery.domain.ordered import Attributes
 from dualquery.domain.orders import Order, extended, joined, read_order
 from dualquery.domain.orders import Pairs as Ordered
@@ -327,6 +329,7 @@ def _is_plain(attribute: Attribute) -> bool:
         and attribute.type is Type.WHOLE
         and not attribute.default
         and attribute.answer is None
+        and attribute.meaning == UNSAID
     )
 
 
@@ -335,18 +338,21 @@ def _entry(attribute: Attribute) -> Json:
     answer = attribute.answer
     if answer is None:
         return attribute.to_dict()
-    return {"values": list(answer.values), "separator": answer.separator}
+    entry: Json = {"values": list(answer.values), "separator": answer.separator}
+    return {**entry, **attribute.meaning.to_dict()}
 
 
 def _answers(name: str, entry: Document) -> tuple[Attribute, ...]:
-    unknown = set(entry) - {"values", "separator"}
+    unknown = set(entry) - {"values", "separator", *meanings.KEYS}
     if unknown or not isinstance(entry.get("values"), list | tuple):
         found = f"unknown key {min(unknown)!r}" if unknown else "no list of values"
         raise SchemaError(
             f"attribute {name!r}: {found}; a column with a separator has values and separator only "
-            "(a cell without any answer is a missing one)"
+            f"(a cell without any answer is a missing one), and {', '.join(meanings.KEYS)}"
         )
-    return Attribute.answers(name, entry["values"], separator=entry["separator"])
+    parts = Attribute.answers(name, entry["values"], separator=entry["separator"])
+    meaning = Meaning.read(name, entry)
+    return tuple(part.meaning_of(meaning) for part in parts)
 
 
 def _run_at_the_end(names: Sequence[str]) -> int:

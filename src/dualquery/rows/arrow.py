@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows import table as tables
 from dualquery.rows.cells import column_of_objects
+from dualquery.rows.documented import Documented
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import ArrowBlock, reading
 
@@ -22,9 +23,11 @@ class ArrowTable:
     Attributes:
         header: the names of its columns.
         inferred: whether a library may have chosen the types of its columns by looking at cells.
+        documented: what a statistical file says about its columns.
     """
 
     inferred = False
+    documented: Mapping[str, Documented] = {}
 
     def __init__(self, header: Sequence[str]) -> None:
         self.header = tuple(header)
