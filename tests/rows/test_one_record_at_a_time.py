@@ -62,6 +62,9 @@ ATTRIBUTES = {
     "stamp": Attribute.from_dict(
         "c", {"type": "timestamp", "edges": ["2022-01-01T00:00:00", "2023-01-01T00:00:00"]}
     ),
+    "comma": Attribute.from_dict(
+        "c", {"edges": [0, 20, 40, 120], "decimal": ",", "thousands": ".", "missing": ["99", "x"]}
+    ),
     "time": Attribute.from_dict("c", {"type": "time", "edges": ["00:00:00", "12:00:00"]}),
 }
 

@@ -13,7 +13,8 @@ from dualquery.base.errors import SchemaError
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
 from dualquery.domain import meaning as meanings
-from dualquery.domain.answers import Answer
+from dualquery.domain import spelling as spellings
+from dualquery.domain.answers import Answer, split
 from dualquery.domain.declared import (
     Edge,
     Value,
@@ -29,6 +30,7 @@ from dualquery.domain.declared import (
 )
 from dualquery.domain.hierarchy import Hierarchy
 from dualquery.domain.meaning import UNSAID, Meaning
+from dualquery.domain.spelling import PLAIN, Spelling
 from dualquery.domain.types import Key, Number, Type, key_of, loose_text, number_of, spelled
 
 MOST_SUB_BINS = 1000
@@ -36,7 +38,7 @@ MOST_SUB_BINS = 1000
 
 _KEYS = (
     "values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "decimals",
-    "reached", "group", *meanings.KEYS,
+    "reached", "group", *spellings.KEYS, *meanings.KEYS,
 )  # fmt: skip
 """What a schema file may say of a column."""
 
@@ -67,6 +69,7 @@ class Attribute:
         group: a declared hierarchy of the values, used where single values are too rare.
         answer: which answer this is, of a column that may have several in a cell.
         meaning: what the column and its values are called, for readers.
+        spelling: how its cells are written, where that is not the package's own way.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Attribute:
     group: Hierarchy | None = None
     answer: Answer | None = None
     meaning: Meaning = UNSAID
+    spelling: Spelling = PLAIN
 
     @classmethod
     def categorical(
@@ -123,10 +127,7 @@ class Attribute:
         if kind is Type.YES_NO and seen == {"False", "True"}:
             return cls.binary(name, missing=missing, default=default, type=kind)
         if ordered is None:
-            ordered = len(domain) > 2 and (
-                kind.is_temporal
-                or all(isinstance(v, int | float) and not isinstance(v, bool) for v in domain)
-            )
+            ordered = _is_ordered(kind, domain)
         if kind.is_temporal:  # as text they sort by time
             domain = tuple(sorted(domain, key=str))
         hierarchy = None if group is None else Hierarchy.of(name, group, domain)
@@ -244,13 +245,21 @@ class Attribute:
         return replace(self, default=code)
 
     @classmethod
-    def answers(cls, name: str, values: Sequence[str], *, separator: str = ";") -> tuple[Self, ...]:
+    def answers(
+        cls,
+        name: str,
+        values: Sequence[str],
+        *,
+        separator: str = ";",
+        missing: bool | Sequence[str | float] = True,
+    ) -> tuple[Self, ...]:
         """Declare a column with several answers in a cell: one 0/1 attribute per answer.
 
         Args:
             name: the column's name; the attribute of the answer en is NAME:en.
             values: the answers that can be given.
             separator: what stands between them.
+            missing: cells that stand for a missing one, in which no answer is given.
         """
         if not isinstance(separator, str) or not separator.strip():
             raise SchemaError(
@@ -259,13 +268,16 @@ class Attribute:
         texts = cls.categorical(name, values, type=Type.TEXT).values
         every = tuple(str(value) for value in texts)
         for value in every:
-            if not value or value != value.strip() or separator in value:
+            parts = split(value, separator)
+            if not parts or value != value.strip() or (len(parts) > 1 and set(parts) <= set(every)):
                 raise SchemaError(
                     f"attribute {name!r}: value {value!r} cannot be one of several answers; "
-                    f"expected text without {separator!r} and without spaces around it"
+                    f"expected text without spaces around it, and not other answers with "
+                    f"{separator!r} between them"
                 )
-        parts = (Answer(name, value, every, separator) for value in every)
-        return tuple(replace(cls.binary(part.name), answer=part) for part in parts)
+        words = words_for_missing(name, missing)
+        answers = (Answer(name, value, every, separator, words) for value in every)
+        return tuple(replace(cls.binary(one.name), answer=one) for one in answers)
 
     @property
     def column(self) -> str:
@@ -369,9 +381,8 @@ class Attribute:
         else:
             entry = {"values": list(self.values)}
             usual = type_of_cells(self.values)
-            numbers = all(isinstance(v, int | float) for v in self.values)
-            if self.ordered and not numbers and not self.type.is_temporal:
-                entry["ordered"] = True
+            if self.ordered != _is_ordered(self.type, self.values):
+                entry["ordered"] = self.ordered
         if self.type is not usual:
             entry["type"] = self.type.value
         if self.sub_bins:
@@ -386,7 +397,7 @@ class Attribute:
             entry["missing"] = list(self.missing_words) or True
         if self.default:
             entry["default"] = self._default_cell()
-        return {**entry, **self.meaning.to_dict()}
+        return {**entry, **self.spelling.to_dict(), **self.meaning.to_dict()}
 
     def _default_cell(self) -> Value:
         if self.default == self.missing_code:
@@ -410,6 +421,7 @@ class Attribute:
         words = words_for_missing(name, entry.get("missing", False))
         made = cls._from_entry(name, entry, bool(words) or entry.get("missing", False))
         made = made.missing_as(*words) if words else made
+        made = replace(made, spelling=Spelling.read(name, made.cell_type, entry))
         return made.meaning_of(Meaning.read(name, entry))
 
     def meaning_of(self, meaning: Meaning) -> Self:
@@ -417,9 +429,10 @@ class Attribute:
         known = None if self.answer is None else self.answer.values
         for value, _ in meaning.labels:
             named = self.code_of_value(value) is not None if known is None else value in known
-            if not named and value not in self.missing_words:
+            words = self.missing_words if self.answer is None else self.answer.missing_words
+            if not named and value not in words:
                 listed = self.values if known is None else known
-                values = [*map(str, listed), *self.missing_words]
+                values = [*map(str, listed), *words]
                 hint = did_you_mean(value, values)
                 raise SchemaError(
                     f"attribute {self.name!r}: labels names {value!r}, which is none of its "
@@ -501,3 +514,9 @@ class Attribute:
             type=cell_type,
             group=entry.get("group"),
         )
+
+
+def _is_ordered(kind: Type, values: Sequence[Value]) -> bool:
+    """Whether values count as ordered if nothing is said."""
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    return len(values) > 2 and (kind.is_temporal or numbers)

@@ -17,6 +17,7 @@ from pathlib import Path
 from dualquery.base.errors import SchemaError
 from dualquery.base.stored import Document
 from dualquery.domain import meaning as meanings
+from dualquery.domain import spelling as spellings
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.declared import Edge
 from dualquery.domain.documents import read_document
@@ -29,7 +30,7 @@ MOST_CELLS = 2**15
 """The most cells into which declared bounds are cut."""
 
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, DAY)
-_BOUNDED = ("bounds", "type", "missing", *meanings.KEYS)
+_BOUNDED = ("bounds", "type", "missing", *spellings.KEYS, *meanings.KEYS)
 _OPEN = ("open", "type", "missing", "group", *meanings.KEYS)
 
 FILL_IN = "?"
@@ -89,7 +90,7 @@ class Bounded:
             return None
         values = range(int(low), int(high) + 1)
         made = Attribute.categorical(self.name, values, missing=self.ends.missing)
-        made = replace(made, meaning=self.ends.meaning)
+        made = replace(made, meaning=self.ends.meaning, spelling=self.ends.spelling)
         return made.missing_as(*self.ends.missing_words) if self.ends.missing_words else made
 
     def cut(self, steps: Sequence[int], per_cell: int) -> Attribute:

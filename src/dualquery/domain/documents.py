@@ -49,12 +49,14 @@ def domain_document(domain: object) -> Document:
     if not isinstance(domain, Mapping):
         raise SchemaError('an mbi domain is a JSON object such as {"sex": 2, "age": 85}')
     attributes: Json = {}
+    left = MOST_DECLARED
     for name, size in domain.items():
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_DECLARED:
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= left:
             raise SchemaError(
                 f"attribute {name!r}: size {size!r}; expected a whole number from 1 to "
-                f"{MOST_DECLARED:,}"
+                f"{MOST_DECLARED:,}, for all attributes together"
             )
+        left -= size
         attributes[name] = {"binary": True} if size == 2 else {"values": list(range(size))}
     return {"attributes": attributes}
 
@@ -78,12 +80,17 @@ def write_document(
     lines += [f"# {printable(line)}".rstrip() for line in header]
     if content.get("draft"):
         lines.append("draft = true  # remove this line when you have reviewed the schema")
+    if content.get("persons"):
+        lines.append(f"persons = {_literal(content['persons'])}  # who may have several rows")
     if content.get("about"):
         lines.extend(["", "[about]"])
         lines.extend(f"{key} = {_literal(text)}" for key, text in content["about"].items())
     for name, entry in content.get("attributes", {}).items():
         lines.append("")
         lines.append(f"[attributes.{_key(name)}]")
+        if content.get("draft"):  # to be filled in
+            blank = WORDS_OF_COLUMNS[: 3 if "edges" in entry else 2]
+            entry = {**entry, **{key: entry.get(key, "") for key in blank}}
         moments = entry.get("type") in (Type.DATE, Type.TIMESTAMP, Type.TIME)
         for key, value in entry.items():
             bare = moments and key not in WORDS_OF_COLUMNS

@@ -25,6 +25,7 @@ from dualquery.domain.answers import split
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.types import (
     MOST_EXACT,
+    Key,
     Type,
     key_of,
     loose_text,
@@ -102,7 +103,7 @@ class CellReader:
     @cached_property
     def _missing_keys(self) -> frozenset[object]:
         kind = self.attribute.cell_type
-        keys = () if kind is Type.TEXT else (key_of(kind, word) for word in self.words)
+        keys = () if kind is Type.TEXT else (self._key(kind, word) for word in self.words)
         return frozenset(key for key in keys if key is not None)
 
     @cached_property
@@ -144,6 +145,7 @@ class CellReader:
         kind = self.attribute.type
         if isinstance(cell, float) and not kind.is_temporal:
             return cell
+        cell = self.attribute.spelling.plain(kind, cell)
         try:
             number = number_of(kind, cell)
             if number is None and isinstance(cell, str) and not kind.is_temporal:
@@ -156,13 +158,17 @@ class CellReader:
         kind = self.attribute.cell_type
         if cell is UNREADABLE:
             return self.outside
-        key = key_of(kind, cell)
+        key = self._key(kind, cell)
         if key is not None and key in self._missing_keys:
             return self.missing
         code = None if key is None else self._known.get(key)
         if code is None and kind is Type.TEXT:
             code = self._known.get(loose_text(cell))
         return self.outside if code is None else code
+
+    def _key(self, kind: Type, cell: object) -> Key | None:
+        read = self.attribute.spelling.plain(kind, cell)
+        return None if read is None else key_of(kind, read)
 
     def _code_of_answers(self, cell: object) -> int:
         """Whether a cell holds the answer; a missing cell holds none.
@@ -171,7 +177,9 @@ class CellReader:
         """
         answer = self.attribute.answer
         assert answer is not None  # the caller has looked
-        given = [] if cell is None else split(text_of(cell), answer.separator)
+        text = "" if cell is None else text_of(cell)
+        gone = text.strip() in answer.missing_words
+        given = [] if gone else split(text, answer.separator, answer.values)
         if self.refuses and not set(answer.values).issuperset(given):
             return OUTSIDE
         return int(answer.value in given)
@@ -213,19 +221,33 @@ def _python_cell(cell: pa.Scalar) -> object:
         return UNREADABLE
 
 
-def column_of_objects(cells: Iterable[object]) -> pa.Array:
-    """Python objects as an Arrow column of text, one cell at a time.
+OBJECTS = pa.struct([("text", pa.string()), ("is_text", pa.bool_())])
+"""The type of a column of objects: each cell as text, and whether it was one."""
+
+
+class Written(str):
+    """A number as a file writes it that has numbers and texts apart: a text that is no text."""
+
+    __slots__ = ()
+
+
+def column_of_objects(cells: Iterable[object]) -> pa.StructArray:
+    """Python objects as an Arrow column of texts (`OBJECTS`), one cell at a time.
 
     Arrow would find one type for all of them. One cell could then change how all others are read:
     a date among whole numbers turns every number into text that is no date, and the time zone of
     the first timestamp moves all others to its clock. As text, each is judged by the schema, as
-    those of a CSV file are.
+    those of a CSV file are. What was no text is not spelled as the schema may say that texts are:
+    the number 1.234 stays one where the text "1.234" is a thousand.
     """
-    texts = [None if is_no_cell(cell) else _text(cell) for cell in cells]
+    held = list(cells)
+    texts = [None if is_no_cell(cell) else _text(cell) for cell in held]
+    is_text = pa.array([type(cell) is str for cell in held], pa.bool_())
     try:
-        return pa.array(texts, pa.string())
+        found = pa.array(texts, pa.string())
     except UnicodeEncodeError:  # half a character, which no file can hold
-        return pa.array([None if text is None else _whole(text) for text in texts], pa.string())
+        found = pa.array([None if text is None else _whole(text) for text in texts], pa.string())
+    return pa.StructArray.from_arrays([found, is_text], fields=list(OBJECTS))
 
 
 def is_no_cell(cell: object) -> bool:

@@ -10,7 +10,7 @@ how other people's are read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 from dualquery.base.errors import TableError
 from dualquery.base.similar import brief
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.spelling import PLAIN
 from dualquery.domain.types import DAY, Type
-from dualquery.rows.cells import CellReader, lost_digits, python_cells
+from dualquery.rows.cells import OBJECTS, CellReader, lost_digits, python_cells
 from dualquery.rows.cells import OutOfDomain as OutOfDomain
 from dualquery.rows.refusals import refused
 
@@ -70,15 +71,66 @@ def judge_column(
     """The code of every cell of one column, or a mark; `encode_column` refuses what is marked."""
     try:
         plain = plain_column(column, attribute.column)
-        return _judge(plain, CellReader(attribute, out_of_domain))
+        judged = _judge(plain, CellReader(attribute, out_of_domain))
+        if attribute.spelling == PLAIN or _objects_of(column.type) is None:
+            return judged
+        return _judge_objects(column, plain, judged, attribute, out_of_domain)
     except (pa.ArrowException, OverflowError, ValueError) as error:
         if isinstance(error, TableError):
             raise
         raise unreadable(attribute.name, column.type) from None
 
 
+def _judge_objects(
+    column: pa.Array | pa.ChunkedArray,
+    texts: pa.Array,
+    judged: Judged,
+    attribute: Attribute,
+    out_of_domain: OutOfDomain,
+) -> Judged:
+    """The codes of objects: what was no text is read as it is, and not as texts are spelled."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    is_text = np.concatenate([_were_text(chunk) for chunk in chunks])
+    if attribute.spelling.format:  # which numbers such as 20251231 follow, too
+        is_text = is_text | read_numbers(decoded(texts).cast(pa.string()))[1]
+    others = np.flatnonzero(~is_text)
+    codes = judged.codes.copy()
+    bare = CellReader(replace(attribute, spelling=PLAIN), out_of_domain)
+    codes[others] = _judge(texts.take(pa.array(others)), bare).codes
+    return Judged(codes, judged.cell)
+
+
+def _objects_of(kind: pa.DataType) -> pa.DataType | None:
+    """The type of objects that a column of this type holds, if it holds some."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return inner if inner == OBJECTS else None
+
+
+def _were_text(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which cells of objects were texts; missing cells count as such."""
+    places = None
+    if pa.types.is_dictionary(column.type):
+        places = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        column = column.dictionary
+    flags: npt.NDArray[np.bool_] = pc.struct_field(column, "is_text").to_numpy(zero_copy_only=False)
+    return flags if places is None else np.append(flags, True)[places]
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """The texts of objects, in the same layout."""
+    if pa.types.is_dictionary(column.type):
+        texts = pc.struct_field(column.dictionary, "text")
+        return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=column.type.ordered)
+    return pc.struct_field(column, "text")
+
+
 def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     """A column as one plain array, however the reader laid it out; nested cells are refused."""
+    if _objects_of(column.type) is not None:
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        column = pa.chunked_array(
+            [_texts(chunk) for chunk in chunks] or [pa.array([], pa.string())]
+        )
     if isinstance(column, pa.ChunkedArray) and column.num_chunks == 1:
         column = column.chunk(0)
     if isinstance(column, pa.ChunkedArray):
@@ -107,8 +159,10 @@ def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     return column.cast(pa.binary()) if pa.types.is_binary_view(kind) else column
 
 
-def decoded(column: pa.DictionaryArray) -> pa.Array:
-    """The cells of a dictionary array, without the dictionary."""
+def decoded(column: pa.Array) -> pa.Array:
+    """The cells of an array, without a dictionary."""
+    if not pa.types.is_dictionary(column.type):
+        return column
     values = column.dictionary
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         values = values.cast(pa.string() if pa.types.is_string_view(values.type) else pa.binary())
@@ -141,8 +195,8 @@ def _judge(column: pa.Array, reader: CellReader) -> Judged:
             return Judged(flags, lambda row: int(flags[row]))
     if attribute.is_numeric and not attribute.type.is_temporal:
         if pa.types.is_decimal(column.type):  # digit by digit; as a double it would be rounded
-            column = column.cast(pa.string())
-        if is_text(column.type):
+            return _judge_written_numbers(column.cast(pa.string()), reader)
+        if is_text(column.type) and attribute.spelling == PLAIN:
             return _judge_written_numbers(column, reader)
     distinct = distinct_text(column) or _distinct(column)
     cells = python_cells(distinct.cells)

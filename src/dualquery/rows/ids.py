@@ -44,8 +44,7 @@ def coded_ids(
             they were. That is always refused, because it would leave out the rows of others.
     """
     plain = plain_column(cells, column)
-    if pa.types.is_dictionary(plain.type):  # it may list an id twice, or a missing one
-        plain = decoded(plain)
+    plain = decoded(plain)  # it may list an id twice, or a missing one
     if plain.null_count and missing is not None:
         raise TableError(missing)
     coded = plain.dictionary_encode()

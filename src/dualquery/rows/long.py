@@ -406,8 +406,7 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 def _whole_column(pairs: pa.Table, name: str, refuses: bool) -> pa.Array:
     column = pairs.column(name)
     cells = plain_column(column, name)
-    if pa.types.is_dictionary(cells.type):  # it may list an item twice, or a missing one
-        cells = decoded(cells)
+    cells = decoded(cells)  # it may list an item twice, or a missing one
     if refuses and cells.null_count:
         raise TableError(_missing(name))
     return cells

@@ -96,8 +96,7 @@ def weights_of_rows(table: Table, column: str, *, refuses: bool = True) -> Float
 def _numbers(cells: pa.Array, column: str, refuses: bool) -> Floats:
     """The weight of every cell; each is read for itself."""
     cells = plain_column(cells, column)
-    if pa.types.is_dictionary(cells.type):
-        cells = decoded(cells)
+    cells = decoded(cells)
     if cells.null_count and refuses:
         raise TableError(f"weight = {column!r}: a cell is missing; every row needs its weight")
     if pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):
