@@ -15,7 +15,7 @@ ASKED = "What is asked"
 READING = "Reading the table"
 PUBLIC = "What is public already; it costs nothing"
 PLAYING = "How it is played; what is left out is planned"
-ABOUT = "What the page says; left out, as [about] in the schema file says"
+ABOUT = r"What the page says; left out, as \[about] in the schema file says"
 RUNNING = "Running"
 """The groups in which `--help` lists options."""
 
@@ -27,12 +27,6 @@ Delta = Annotated[float, typer.Option(help="Privacy budget δ, between 0 and 1."
 ReleaseEpsilon = Annotated[
     float | None,
     typer.Option("--epsilon", help="Privacy budget ε, above 0. Needed, except with --paper."),
-]
-ReleaseDelta = Annotated[
-    float | None,
-    typer.Option(
-        "--delta", help="Privacy budget δ, between 0 and 1. Needed; with --paper 0 if left out."
-    ),
 ]
 Paper = Annotated[
     bool,
@@ -67,6 +61,13 @@ ParityShare = Annotated[
         metavar="SHARE",
         rich_help_panel=ASKED,
         help="With --parities: this share of the queries; the others are marginals. (default: 1)",
+    ),
+]
+DeltaOrUsual = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        help="Privacy budget δ. (default: 1/n², rounded down to a power of ten; 0 with --paper)",
     ),
 ]
 Queries = Annotated[
@@ -433,6 +434,14 @@ Citation = Annotated[
 ]
 Address = Annotated[
     str | None, typer.Option("--url", rich_help_panel=ABOUT, help="Where it is published.")
+]
+Registry = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=ABOUT,
+        help="Also write the entry for a registry of deployments, as JSON.",
+    ),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", rich_help_panel=RUNNING, help="Continue a run that was killed.")
