@@ -279,6 +279,7 @@ def test_groups_are_compared_and_drawn(
     assert "?embed#q=mean" in code
     browser.get((out / "report.html").as_uri() + "?embed#q=mean&of=age&by=smoker")
     assert by_id(browser, "shown-table").is_displayed()
+    assert "Synthetic data" in browser.find_element("tag name", "footer").text  # the source
     for hidden in ("figure", "columns", "copy-link"):
         assert not by_id(browser, hidden).is_displayed()
 
