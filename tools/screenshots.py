@@ -40,6 +40,9 @@ SESSION = (
     "dualquery sample out --rows 3 --out rows.csv && cut -d, -f1-9 rows.csv",
     "dualquery evaluate out demo-input/survey.csv --report private.html",
 )
+QUESTION = "#q=share&of=obesity:1&in=work:0&by=age"
+"""What the pictures ask: obesity among employed people, by age."""
+
 WIDEST = 118
 """Characters per line of the terminal in the picture."""
 
@@ -65,7 +68,7 @@ def main() -> None:
                 "page": shot(browser, report, 1200, 1130, ask=True),
                 "page-dark": shot(browser, report, 1200, 1130, dark=True, ask=True),
                 "page-phone": shot(browser, report, 390, 1180),
-                "charts": shot(browser, report, 1200, 1500, scroll="distributions"),
+                "charts": shot(browser, report, 1200, 1500, scroll="columns"),
                 "private-page": shot(browser, (folder / "private.html").as_uri(), 1100, 1480),
                 "terminal": shot(browser, terminal.as_uri(), 1200, 700, element="pre"),
             }
@@ -139,9 +142,8 @@ def shot(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
     )
-    browser.get(address)
-    if ask:
-        question(browser)
+    browser.get("about:blank")  # another question of the same page would not load it again
+    browser.get(address + (QUESTION if ask else ""))
     clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
     if scroll or element:
         target = browser.find_element("css selector", f"#{scroll}" if scroll else element)
@@ -151,26 +153,6 @@ def shot(
         "Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": True}
     )
     return base64.b64decode(taken["data"])
-
-
-def question(browser: Any) -> None:
-    """A question to be seen on the pictures: smokers of 65 and more, by exercise."""
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    def typed(*keys: str) -> None:
-        ActionChains(browser).send_keys(*keys).perform()
-
-    browser.find_element("css selector", ".remove").click()  # the question of the page itself
-    browser.find_element("id", "add").click()
-    typed("age", Keys.ARROW_DOWN, Keys.ENTER)
-    for code in (5, 6, 7):
-        browser.find_elements("css selector", ".condition input[type=checkbox]")[code].click()
-    browser.find_element("id", "add").click()
-    typed("smoker", Keys.ARROW_DOWN, Keys.ENTER)
-    browser.find_element("id", "further").click()
-    typed("exercise", Keys.ARROW_DOWN, Keys.ENTER)
-    browser.execute_script("document.activeElement.blur(); window.scrollTo(0, 0)")
 
 
 def smaller(data: bytes) -> bytes:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from dualquery.release.release import Release, load
     from dualquery.rows.checking import Check, check
     from dualquery.rows.drafting import draft_schema
+    from dualquery.rows.opening import TableFile
     from dualquery.workloads.generators import (
         all_marginals,
         parities,
@@ -77,6 +78,7 @@ _HOMES = {
         "ReleaseError",
         "SchemaError",
         "TableError",
+        "TableFile",
         "UnavailableError",
     ),
     "dualquery.domain.attributes": ("Attribute",),
@@ -103,6 +105,7 @@ _HOMES = {
     "dualquery.release.release": ("Release", "load"),
     "dualquery.rows.checking": ("Check", "check"),
     "dualquery.rows.drafting": ("draft_schema",),
+    "dualquery.rows.opening": ("TableFile",),
     "dualquery.workloads.generators": (
         "all_marginals",
         "parities",
@@ -160,6 +163,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "TableError",
+    "TableFile",
     "TablesMove",
     "Transcript",
     "UnavailableError",

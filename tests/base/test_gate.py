@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -131,8 +132,57 @@ def test_a_bomb_is_refused_by_how_much_it_is_packed(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ReleaseError, match="more than 128 times as many"):
         read(archive(array=np.zeros(1 << 16)), array=declared)
     assert read(archive(array=np.zeros(1 << 13)), array=declared)
+    # Each has room, all together have not.
+    few = {f"a{i}": np.zeros(1 << 12) for i in range(8)}
+    with pytest.raises(ReleaseError, match="more than 128 times as many"):
+        read(archive(**few), **dict.fromkeys(few, declared))
     noise = np.random.default_rng(1).random(1 << 16)
     assert len(read(archive(array=noise), array=declared)["array"]) == 1 << 16
+
+
+def test_a_bomb_is_refused_whatever_the_archive_says_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size in which it is packed stands in the archive, where a stranger can raise it."""
+    monkeypatch.setattr(gate, "ROOM", 1 << 16)
+    stream = archive(array=np.zeros(1 << 16))
+    content = bytearray(stream.getvalue())
+    at = content.index(b"PK\x01\x02") + 20
+    content[at : at + 4] = struct.pack("<I", 1 << 19)
+    with pytest.raises(ReleaseError, match="more than 128 times as many"):
+        read(io.BytesIO(content), array=Declared("f8", ("n",)))
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_arrays_that_would_be_unpacked_in_one_go(how: int) -> None:
+    """`zipfile` asks these for a piece and takes whatever comes."""
+    stream, content = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(content, np.zeros(10))
+    with zipfile.ZipFile(stream, "w", how) as file:
+        file.writestr("array.npy", content.getvalue())
+    with pytest.raises(ReleaseError, match="packed in a way that no release is"):
+        read(stream, array=Declared("f8", ("n",)))
+
+
+def test_a_description_is_not_unpacked_whatever_its_length() -> None:
+    """NumPy reads as many bytes as a description claims to have, and looks at them afterwards."""
+    length = 20_000_000
+    claimed = b"\x93NUMPY\x02\x00" + struct.pack("<I", length) + b" " * length
+    stream = archive(array=claimed)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReleaseError, match="no array that this version reads"):
+            read(stream, array=Declared("f8", ("n",)))
+        assert tracemalloc.get_traced_memory()[1] < length / 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise MemoryError("Unable to allocate")
+
+    monkeypatch.setattr(gate, "_unpacked", none)
+    with pytest.raises(ReleaseError, match="cannot read 'file': Unable to allocate"):
+        read(archive(array=np.zeros(3)), array=Declared("f8", ("n",)))
 
 
 def test_offsets_of_many_queries_are_no_bomb() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
+import re
 import time
 from importlib import resources
 
@@ -19,9 +21,9 @@ from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
 from dualquery.release.components import RecordComponents
 from dualquery.release.page.files import PURE, joined
-from dualquery.release.page.numbers import decimals, percent
 from dualquery.release.page.payload import describe, payload
 from dualquery.release.page.render import render_page
+from dualquery.release.release import Release
 from dualquery.workloads.actions import Actions
 from dualquery.workloads.workload import Workload
 from tests.release.page.releases import (
@@ -41,24 +43,21 @@ def by_id(browser, name: str):
 
 
 def shown_answer(browser) -> float:
-    return float(by_id(browser, "answer").get_attribute("data-answer"))
+    return float(by_id(browser, "sentence").get_attribute("data-answer"))
 
 
-def asked(query: Query) -> dict:
-    literals = [
+def asked(query: Query) -> list[dict]:
+    return [
         {"attribute": lit.attribute, "codes": list(lit.codes), "negated": lit.negated}
         for lit in query.literals
     ]
-    return {"kind": query.kind, "literals": literals}
 
 
 def random_queries(schema: Schema, count: int) -> list[Query]:
-    """Queries of both kinds with any set of codes, from a fixed seed."""
+    """Conjunctions with any set of codes, from a fixed seed."""
     random = np.random.default_rng(11)
-    from dualquery.domain.query import Literal
-
     made = []
-    for number in range(count):
+    for _ in range(count):
         width = int(random.integers(1, min(4, len(schema)) + 1))
         literals = []
         for position in random.choice(len(schema), width, replace=False):
@@ -68,7 +67,7 @@ def random_queries(schema: Schema, count: int) -> list[Query]:
             literals.append(
                 Literal(int(position), tuple(map(int, codes)), bool(random.random() < 0.3))
             )
-        made.append(Query("parity" if number % 3 == 0 else "conjunction", tuple(literals)))
+        made.append(Query("conjunction", tuple(literals)))
     return made
 
 
@@ -100,16 +99,18 @@ def test_the_model_in_the_page_answers_like_python(open_page, schema, shape, mod
     found = browser.execute_script(
         """const payload = JSON.parse(document.getElementById("release-data").textContent);
         const model = new dualquery.Model(payload);
+        const questions = new dualquery.Questions(model);
+        const width = model.attributes.length;
         return arguments[0].map((query, i) => [model.answer(query),
           dualquery.formatQuery(query, model.attributes),
-          dualquery.crossTable(model, [i % model.attributes.length], query)]);""",
+          questions.table([i % width], new dualquery.Condition(model, query))]);""",
         [asked(query) for query in wanted],
     )
     for number, (query, (answer, text, shown)) in enumerate(zip(wanted, found, strict=True)):
         if shown is not None:  # the chart beside the answer is the cross table of one column
             name = chosen.names[number % len(chosen)]
             table = release.cross_table(name, where=query, unknown="default")
-            np.testing.assert_allclose(shown["share"], table.share, atol=1e-9)
+            np.testing.assert_allclose(shown["share"], table.share, atol=1e-12)
         assert answer == pytest.approx(release.answer(query, unknown="default"), abs=1e-12)
         if model == "mixture":
             assert answer == pytest.approx(mixture_answer(release, query), abs=1e-12)
@@ -134,7 +135,7 @@ def test_codes_of_any_width_reach_the_page(browser) -> None:
         return arguments[1].map((query) => model.answer(query));""",
         payload(release, components),
         [
-            {"kind": "conjunction", "literals": [{"attribute": a, "codes": [c], "negated": False}]}
+            [{"attribute": a, "codes": [c], "negated": False}]
             for a in range(len(sizes))
             for c in records[:, a].tolist()
         ],
@@ -151,7 +152,7 @@ def test_a_page_without_all_attributes_says_so(open_page, monkeypatch) -> None:
     monkeypatch.setattr(payloads, "MOST_BYTES", 2000)
     release = made_release(wide_schema(300), 80)
     browser = open_page(render_page(release))
-    assert "of 300 attributes" in by_id(browser, "add-hint").text
+    assert "of 300 columns" in by_id(browser, "of-hint").text
 
 
 def test_the_query_language_is_the_same_on_both_sides(browser) -> None:
@@ -163,7 +164,8 @@ def test_the_query_language_is_the_same_on_both_sides(browser) -> None:
     @given(st.data())
     def collect(data: st.DataObject) -> None:
         chosen = data.draw(schemas())
-        cases.append((chosen, [data.draw(queries(chosen)) for _ in range(4)]))
+        drawn = [data.draw(queries(chosen)) for _ in range(4)]
+        cases.append((chosen, [Query("conjunction", one.literals) for one in drawn]))
 
     collect()
     browser.get("about:blank")
@@ -193,15 +195,19 @@ def test_a_whole_group_is_chosen_and_written_as_one(open_page) -> None:
     )
     release = made_release(chosen)
     browser = open_page(render_page(release))
-    if by_id(browser, "query").get_attribute("value").startswith("ward"):
-        by_id(browser, "add").send_keys("icd\n")
+    browser.get(browser.current_url.split("#")[0] + "#q=share&of=icd")
+    browser.refresh()
     pick = browser.find_element("css selector", "select[aria-label='icd: a whole group']")
     names = [option.text for option in pick.find_elements("tag name", "option")]
     assert names == ["group …", "group I", "group E", "group J"]
     pick.find_elements("tag name", "option")[2].click()
-    text = by_id(browser, "query").get_attribute("value")
+    text = by_id(browser, "command").text
     assert "icd in group(E)" in text
-    assert shown_answer(browser) == pytest.approx(release.answer(text), abs=1e-12)
+    assert shown_answer(browser) == pytest.approx(release.answer("icd in group(E)"), abs=1e-12)
+    # The chart can show groups instead of codes; their shares are those of their codes together.
+    by_id(browser, "groups").click()
+    rows = browser.find_elements("css selector", "#shown-table th[scope^=row]")
+    assert [row.text for row in rows] == ["I", "E", "J", "missing"]
     # A value more is no longer a group; both sides write the same.
     wanted = [
         Query("conjunction", (Literal(0, codes_of, negated),))
@@ -226,8 +232,10 @@ def test_mischief_in_names_stays_text(open_page) -> None:
         field.click()
         field.send_keys("script", "")
         field.send_keys("\ue015\ue007")  # arrow down, Enter
-    legends = [e.text for e in browser.find_elements("css selector", ".condition legend")]
-    assert HOSTILE[0] in legends
+    told = " ".join(
+        e.text for e in browser.find_elements("css selector", "#conditions summary, legend")
+    )
+    assert HOSTILE[0] in told
     assert browser.execute_script("return window.mischief") is None
     assert browser.find_elements("css selector", "img") == []
 
@@ -239,168 +247,107 @@ def press(browser, *keys: str) -> None:
 
 
 def test_it_works_with_the_keyboard_alone(open_page, schema: Schema) -> None:
-    """From the top of the page: remove the example, ask a question of two conditions, copy it."""
+    """From the top: another column, a condition, a comparison, another figure, a sentence."""
     from selenium.webdriver.common.keys import Keys
 
-    release = made_release(schema, 64)
+    release = with_mixture(made_release(schema, 64), 6, rehearsed=True)
     browser = open_page(render_page(release))
     focus = lambda: browser.switch_to.active_element  # noqa: E731
 
-    def tab_to(wanted, most: int = 60) -> None:
+    def tab_to(wanted, most: int = 40) -> None:
         for _ in range(most):
             press(browser, Keys.TAB)
             if wanted(focus()):
                 return
         raise AssertionError("never reached")
 
+    def tab_to_id(name: str) -> None:
+        tab_to(lambda e: e.get_attribute("id") == name)
+
     press(browser, Keys.TAB)
     assert focus().text == "Skip to the content"
     press(browser, Keys.ENTER)
-    tab_to(lambda e: e.get_attribute("class") == "remove")
+    tab_to_id("figure")
+    tab_to_id("of")
+    press(browser, "smo", Keys.ARROW_DOWN)
+    assert focus().get_attribute("aria-activedescendant")
     press(browser, Keys.ENTER)
-    assert focus().get_attribute("id") == "add"
-    assert shown_answer(browser) == 1.0
-
-    press(browser, "smo", Keys.ARROW_DOWN, Keys.ENTER)
-    assert focus().tag_name == "select"
-    assert shown_answer(browser) == pytest.approx(release.answer("smoker=1"), abs=1e-9)
+    assert focus().get_attribute("value") == "smoker"
+    while browser.find_elements("css selector", "#conditions .condition"):  # its own question
+        tab_to(lambda e: e.tag_name == "summary")
+        press(browser, Keys.ENTER)
+        tab_to(lambda e: e.get_attribute("class") == "remove")
+        press(browser, Keys.ENTER)
+        assert focus().get_attribute("id") == "add"
+    assert shown_answer(browser) == pytest.approx(release.answer("smoker"), abs=1e-12)
 
     browser.execute_script("document.getElementById('add').focus()")
-    press(browser, "age", Keys.ARROW_DOWN)
-    assert by_id(browser, "add").get_attribute("aria-activedescendant")
-    press(browser, Keys.ENTER)
+    press(browser, "age", Keys.ARROW_DOWN, Keys.ENTER)
+    assert focus().tag_name == "select"
     tab_to(lambda e: e.get_attribute("type") == "checkbox")
-    press(browser, Keys.SPACE)
-    press(browser, Keys.TAB)
-    press(browser, Keys.SPACE)
-    assert shown_answer(browser) == pytest.approx(release.answer("smoker & age<35"), abs=1e-9)
-    text = by_id(browser, "query").get_attribute("value")
-    assert text == "smoker=1 & age<35"
-    shown = by_id(browser, "answer").text
-    assert float(shown.removesuffix(" %")) == pytest.approx(100 * release.answer(text), abs=0.05)
-    assert len(shown) <= len("12.3 %")
+    press(browser, Keys.SPACE, Keys.TAB, Keys.SPACE)
+    wanted = release.answer("smoker", given="age<35")
+    assert shown_answer(browser) == pytest.approx(wanted, abs=1e-12)
+    assert by_id(browser, "command").text == "dualquery answer DIR smoker=1 --given 'age<35'"
+    sentence = by_id(browser, "sentence").text
+    assert sentence.startswith("Among records with age under 35, ")
+    assert "have smoker: yes; among all records it is " in sentence
 
-    tab_to(lambda e: e.get_attribute("name") == "combine")
-    press(browser, Keys.ARROW_DOWN)
-    text = by_id(browser, "query").get_attribute("value")
-    assert text == "parity(smoker, age<35)"
-    assert shown_answer(browser) == pytest.approx(release.answer(text), abs=1e-9)
-    tab_to(lambda e: e.get_attribute("id") == "copy")
+    tab_to_id("by")
+    press(browser, "sex", Keys.ARROW_DOWN, Keys.ENTER)
+    assert len(browser.find_elements("css selector", "#shown-table em")) == 2
+    browser.execute_script("document.getElementById('figure').focus()")
+    press(browser, "n")
+    assert by_id(browser, "figure").get_attribute("value") == "count"
+    tab_to_id("copy-sentence")
     press(browser, Keys.ENTER)
     time.sleep(0.2)
-    assert by_id(browser, "copied").text != ""
+    copied = by_id(browser, "copied").text
+    assert by_id(browser, "sentence").text in copied
+    assert release.citation in copied
 
 
-def test_what_no_query_names_is_unknown(open_page, schema: Schema) -> None:
-    from selenium.webdriver.common.keys import Keys
-
+def narrow_release(schema: Schema) -> Release:
+    """A release no query of which names the last column."""
     base = made_release(Schema(schema.attributes[:5]), 16)
     fewer = base.actions.queries
     workload = Workload(schema, fewer.literals, fewer.start, fewer.terms, fewer.is_parity)
-    actions = Actions.plain(workload)
-    narrow = dataclasses.replace(made_release(schema, 16), actions=actions)
+    return dataclasses.replace(made_release(schema, 16), actions=Actions.plain(workload))
+
+
+def test_what_no_query_names_is_unknown(open_page, schema: Schema) -> None:
+    narrow = narrow_release(schema)
     assert narrow.unknown == ("grade",)
     browser = open_page(render_page(narrow))
-    browser.find_element("css selector", ".remove").click()
-    press(browser, "smo", Keys.ARROW_DOWN, Keys.ENTER)
-    known = by_id(browser, "answer").text
-    assert known.endswith("%")
-    by_id(browser, "further").click()
-    press(browser, "grade", Keys.ARROW_DOWN, Keys.ENTER)
-    assert "no query of this release names grade" in by_id(browser, "further-body").text
-    browser.execute_script("document.getElementById('add').focus()")
-    press(browser, "grade", Keys.ARROW_DOWN, Keys.ENTER)
-    browser.find_elements("css selector", ".condition input[type=checkbox]")[-1].click()
-    assert by_id(browser, "answer").text == "unknown"
-    assert "no query of this release names grade" in by_id(browser, "answer-count").text
-    assert by_id(browser, "answer-interval").text == ""
-    browser.find_elements("css selector", ".remove")[-1].click()
-    assert by_id(browser, "answer").text == known
+    field = by_id(browser, "add")
+    field.click()
+    press(browser, "grade", "\ue015", "\ue007")
+    box = browser.find_element("css selector", "#conditions .condition:last-child input")
+    box.click()
+    assert by_id(browser, "sentence").text.startswith("Unknown: no query of this release names")
+    assert by_id(browser, "sentence").get_attribute("data-answer") == ""
+    assert not by_id(browser, "csv").is_enabled()
 
 
-def test_ranges_negation_and_the_chart(open_page, schema: Schema) -> None:
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import Select
-
-    release = made_release(schema, 64)
-    browser = open_page(render_page(release))
-    browser.find_element("css selector", ".remove").click()
-    press(browser, "age", Keys.ENTER)
-    condition = browser.find_element("css selector", ".condition")
-    side, low, high = (Select(e) for e in condition.find_elements("tag name", "select"))
-    low.select_by_visible_text("25\u00a0to\u00a0<35")
-    assert shown_answer(browser) == pytest.approx(release.answer("age>=25"), abs=1e-9)
-    high.select_by_visible_text("50\u00a0to\u00a0<65")
-    assert by_id(browser, "query").get_attribute("value") == "age in [25,65)"
-    condition.find_elements("css selector", "input[type=checkbox]")[2].click()
-    assert low.first_selected_option.text == "…"
-    condition.find_elements("css selector", "input[type=checkbox]")[2].click()
-    assert high.first_selected_option.text.startswith("50")
-    assert shown_answer(browser) == pytest.approx(release.answer("age in [25,65)"), abs=1e-9)
-    side.select_by_visible_text("is not")
-    assert by_id(browser, "query").get_attribute("value") == "age not in [25,65)"
-    assert shown_answer(browser) == pytest.approx(release.answer("age not in [25,65)"), abs=1e-9)
-
-    chart = by_id(browser, "further")
-    chart.click()
-    press(browser, "grade", Keys.ARROW_DOWN, Keys.ENTER)
-    rows = browser.find_elements("css selector", "#further-body tr")
-    assert [row.find_element("tag name", "th").text for row in rows] == ["low", "mid", "high"]
-    given_choice = release.answer("age not in [25,65) & grade=low") / release.answer(
-        "age not in [25,65)"
-    )
-    assert rows[0].find_elements("class name", "number")[0].text == percent(given_choice)
-    assert "no interval" in by_id(browser, "answer-interval").text
-
-
-def test_attributes_that_were_never_drawn_are_marked(open_page) -> None:
-    release = with_mixture(made_release(wide_schema(3000), 5, queries=500), 4, rehearsed=True)
-    names = {release.schema.names[a] for a in np.flatnonzero(release.times_drawn)}
-    browser = open_page(render_page(release))
-    found = browser.execute_script(
-        """const payload = JSON.parse(document.getElementById("release-data").textContent);
-        const model = new dualquery.Model(payload);
-        return model.attributes.filter((a, i) => model.drawn(i)).map((a) => a.name);"""
-    )
-    assert set(found) == names
-    assert by_id(browser, "query").get_attribute("value").split("=")[0] in names
-    assert "95 % interval" in by_id(browser, "answer-interval").text
+def test_columns_that_were_never_drawn_have_no_interval(open_page) -> None:
+    release = with_mixture(made_release(wide_schema(300), 4), 4, rehearsed=True)
+    drawn = {release.schema.names[a] for a in np.flatnonzero(release.times_drawn)}
     asked_for = {release.schema.names[a] for a in np.flatnonzero(release.actions.named)}
-    by_id(browser, "add").click()
-    press(browser, min(asked_for - names), "\ue015", "\ue007")
-    conditions = browser.find_elements("css selector", ".condition")
-    assert "not knowledge" in conditions[-1].text
-    assert "No interval" in by_id(browser, "answer-interval").text
-
-
-def test_the_interval_is_the_release_s_own(open_page, schema: Schema) -> None:
-    release = with_mixture(made_release(schema), 6, rehearsed=True)
     browser = open_page(render_page(release))
-    wanted = random_queries(schema, 60)
-    found = browser.execute_script(
-        """const payload = JSON.parse(document.getElementById("release-data").textContent);
-        const model = new dualquery.Model(payload);
-        return arguments[0].map((query) =>
-          dualquery.errorOfShare(model, query, model.answer(query)));""",
-        [asked(query) for query in wanted],
-    )
-    for query, error in zip(wanted, found, strict=True):
-        expected = release.answer_with_error(query)[1]
-        assert error == (None if expected is None else pytest.approx(expected, abs=1e-9))
-    text = by_id(browser, "query").get_attribute("value")
-    answer, error = release.answer_with_error(text)
-    assert error is not None
-    shown = by_id(browser, "answer-interval").text
-    low, high = max(0.0, answer - 1.96 * error), min(1.0, answer + 1.96 * error)
-    places = decimals(answer, low, high)
-    assert shown == f"95 % interval: {100 * low:.{places}f} % to {100 * high:.{places}f} %"
+    assert "In brackets" in by_id(browser, "sentence-note").text
+    by_id(browser, "add").click()
+    press(browser, min(asked_for - drawn), "\ue015", "\ue007")
+    conditions = browser.find_elements("css selector", "#conditions .condition")
+    assert "not knowledge" in conditions[-1].text
+    assert "No interval" in by_id(browser, "sentence-note").text
 
 
 def test_no_interval_is_shown_unless_the_release_states_one(open_page, schema: Schema) -> None:
     release = made_release(schema)
     assert payload(release, release.components)["uncertainty"] is None
     browser = open_page(render_page(release))
-    assert "no interval" in by_id(browser, "answer-interval").text
+    assert "no interval" in by_id(browser, "sentence-note").text
+    assert "(interval unknown)" in by_id(browser, "sentence").text
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -417,20 +364,25 @@ def test_accessibility(open_page, schema: Schema, dark: bool, width: int) -> Non
         {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
     )
     try:
-        browser = open_page(render_page(made_release(schema)))
-        by_id(browser, "add").click()
+        release = with_mixture(made_release(schema), 4, rehearsed=True)
+        browser = open_page(render_page(release))
         browser.execute_script(script)
-        result = browser.execute_async_script(
-            "const done = arguments[arguments.length - 1];"
-            "axe.run(document, {resultTypes: ['violations']}).then(done, (e) => done(String(e)));"
-        )
-        faults = [
-            (v["id"], v["impact"], [node["html"][:120] for node in v["nodes"][:3]])
-            for v in result["violations"]
-        ]
-        assert faults == []
-        overflow = "return document.documentElement.scrollWidth - window.innerWidth"
-        assert browser.execute_script(overflow) <= 0
+        for address in ("", "#q=share&of=smoker:1&in=age:2-4&by=sex", "#q=share&of=sex&by=age"):
+            browser.execute_script(f"location.hash = '{address}'")
+            if not address:
+                by_id(browser, "add").click()
+            result = browser.execute_async_script(
+                "const done = arguments[arguments.length - 1];"
+                "axe.run(document, {resultTypes: ['violations']}).then(done, "
+                "(e) => done(String(e)));"
+            )
+            faults = [
+                (v["id"], v["impact"], [node["html"][:120] for node in v["nodes"][:3]])
+                for v in result["violations"]
+            ]
+            assert faults == []
+            overflow = "return document.documentElement.scrollWidth - window.innerWidth"
+            assert browser.execute_script(overflow) <= 0
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -456,56 +408,37 @@ def test_a_very_wide_page_opens_within_two_seconds(open_page, model: bool) -> No
     assert len(browser.find_elements("css selector", "#add-list li")) == 50
     last = release.schema.names[np.flatnonzero(release.actions.named)[-1]]
     press(browser, last.removeprefix("movie_"), Keys.ARROW_DOWN, Keys.ENTER)
-    assert f"{last}=1" in by_id(browser, "query").get_attribute("value")
-    text = by_id(browser, "query").get_attribute("value")
-    assert shown_answer(browser) == pytest.approx(release.answer(text), abs=1e-9)
+    text = by_id(browser, "command").text
+    assert f"{last}=1" in text
+    target, _, given_text = text.removeprefix("dualquery answer DIR ").partition(" --given ")
+    wanted = release.answer(target, given=given_text.strip("'"))
+    assert shown_answer(browser) == pytest.approx(wanted, abs=1e-12)
 
 
-def test_it_prints(open_page, schema: Schema) -> None:
-    browser = open_page(render_page(made_release(schema)))
-    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
-    assert len(printed["data"]) > 10_000
+def pages_of(browser) -> int:
+    """How many pages of A4 it prints on."""
+    paper = {"printBackground": True, "paperWidth": 8.27, "paperHeight": 11.69}
+    printed = browser.execute_cdp_cmd("Page.printToPDF", paper)
+    return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"])))
+
+
+def test_it_prints_on_four_pages(open_page) -> None:
+    """35 columns, some with long labels and one with 500 codes; what is for specialists is left."""
+    columns = [
+        Attribute.categorical("code", [f"c{i:03d}" for i in range(500)]),
+        *(Attribute.categorical(f"answer_{i}", ["never", "sometimes", "often"]) for i in range(12)),
+        *(Attribute.numeric(f"amount_{i}", [0, 10_000, 20_000, 50_000, 200_000]) for i in range(6)),
+        Attribute.categorical("long", ["a value with a rather long name", "another long one"]),
+        *(Attribute.binary(f"yes_{i}") for i in range(15)),
+    ]
+    release = with_mixture(made_release(Schema(tuple(columns))), 4, rehearsed=True)
+    browser = open_page(render_page(release))
+    assert 2 <= pages_of(browser) <= 4
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        assert not by_id(browser, "copy").is_displayed()
-        assert by_id(browser, "answer").is_displayed()
+        assert not by_id(browser, "csv").is_displayed()
+        assert not by_id(browser, "specialists").is_displayed()
+        assert by_id(browser, "sentence").is_displayed()
+        assert browser.find_element("css selector", ".sign").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-@pytest.mark.parametrize("player", ["record", "model"])
-def test_the_page_of_a_real_release_says_what_the_command_says(
-    browser, tmp_path, schema: Schema, rows, monkeypatch, capsys, player: str
-) -> None:
-    """From a table to a directory; then the page in it against `dualquery answer`, to 1e-9."""
-    from selenium.webdriver.common.keys import Keys
-
-    from dualquery.cli import main
-    from dualquery.estimator import DualQuery
-
-    job = DualQuery(epsilon=3.0, delta=1e-3, queries=300, player=player, refit=player == "model")
-    out = tmp_path / "out"
-    job.release(rows, out, schema=schema)
-    browser.get((out / "report.html").as_uri())
-    browser.find_element("css selector", ".remove").click()
-    for name in ("work", "age", "smoker"):
-        press(browser, name, Keys.ARROW_DOWN, Keys.ENTER)
-        boxes = browser.find_elements("css selector", ".condition:last-child input[type=checkbox]")
-        for box in boxes[:2]:
-            if not box.is_selected():
-                box.click()
-        boxes[0].click()
-        by_id(browser, "add").click()
-        text = by_id(browser, "query").get_attribute("value")
-        monkeypatch.setattr("sys.argv", ["dualquery", "answer", str(out), text, "--json"])
-        with pytest.raises(SystemExit):
-            main()
-        told = json.loads(capsys.readouterr().out)["answers"][0]
-        assert told["query"] == text
-        assert shown_answer(browser) == pytest.approx(told["answer"], abs=1e-9)
-        error = json.loads(by_id(browser, "answer").get_attribute("data-error"))
-        if told["standard_error"] is None:
-            assert error is None
-        else:
-            assert error == pytest.approx(told["standard_error"], abs=1e-9)
-    assert browser.get_log("browser") == []

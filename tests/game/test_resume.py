@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from dualquery.base.errors import ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
-from dualquery.game.journal import Journal, begun
+from dualquery.game.journal import Journal, _sealed, begun
 from dualquery.game.moves import Momentum
 from dualquery.privacy.sampler import Draws
 
@@ -168,6 +169,16 @@ FORGERIES = {
             momentum=Momentum(move.momentum.mean[:-1], move.momentum.square[:-1]),
         ),
     ),
+    "a momentum that has no root": (
+        "model",
+        lambda move: replace(
+            move, momentum=replace(move.momentum, square=move.momentum.square - 1.0)
+        ),
+    ),
+    "a momentum that leads beyond all numbers": (
+        "model",
+        lambda move: replace(move, momentum=replace(move.momentum, mean=move.momentum.mean + 1e30)),
+    ),
     "a model without numbers": ("model", lambda move: replace(move, logits=move.logits * np.nan)),
 }
 
@@ -189,3 +200,22 @@ def test_a_journal_with_forged_moves_is_refused(
     with pytest.raises(ReleaseError) as refused:
         job.release(rows, tmp_path / "out", schema=schema, resume=True)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("run", 3), ("run", None), ("id", 7), ("id", "../../x"), ("counts", "key"),
+     ("counts", {"key": 3, "digest": "ab"}), ("counts", {"key": "ab"})],
+)  # fmt: skip
+def test_a_description_of_a_run_with_other_contents_is_refused(
+    tmp_path, schema: Schema, rows: pa.Table, name: str, value: object
+) -> None:
+    """Its digest is right, because whoever forges a run can compute it."""
+    with pytest.raises(Killed):
+        JOB.release(rows, tmp_path / "out", schema=schema, progress=killed_after(2))
+    file = tmp_path / "out.partial" / "run.json"
+    content = json.loads(file.read_text())["content"]
+    content[name] = value
+    file.write_text(json.dumps(_sealed(content)))
+    with pytest.raises(ReleaseError, match=r"run.json' was forged"):
+        JOB.release(rows, tmp_path / "out", schema=schema, resume=True)

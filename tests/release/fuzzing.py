@@ -20,7 +20,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ import dualquery as dq
 from dualquery.base.errors import DualQueryError
 from dualquery.cli.compare import Compared, _print
 from dualquery.domain.query import Literal, Query
+from dualquery.privacy.ledger import Mark
 from dualquery.release.page.render import render_page
 from dualquery.release.reading import read_asked
 from dualquery.release.refitting import refitted
@@ -72,19 +73,45 @@ def unpacked(name: str, to: Path) -> Path:
 
 
 def private(schema: dq.Schema) -> pa.Table:
-    """A table of random cells of a schema: what the curator's machine would hold."""
-    random = np.random.default_rng(5)
-    codes = np.column_stack([random.integers(0, size, 80) for size in schema.sizes])
+    """A table of random cells of a schema: what the curator's machine would hold.
+
+    Two rows each are of one person, and every row has a weight.
+    """
+    rows, random = 80, np.random.default_rng(5)
+    codes = np.column_stack([random.integers(0, size, rows) for size in schema.sizes])
     from dualquery.release.frames import records_table
 
-    return records_table(codes.astype(np.int32), schema)
+    table = records_table(codes.astype(np.int32), schema)
+    table = table.append_column("who", pa.array([f"p{i // 2}" for i in range(rows)]))
+    return table.append_column("heavy", pa.array([i % 4 / 2 for i in range(rows)]))
 
 
 def made(scratch: Path) -> Iterator[Path]:
-    """Releases of today: with known shares and a certificate, and with rare cells."""
+    """Releases of today: each has arrays or descriptions that the others do not have."""
     from tests.game.test_wide import Sparse, biased, job
+    from tests.release.page.releases import hostile_schema, made_release, with_forest
 
+    with_forest(made_release(hostile_schema(), 30), 3).save(scratch / "forest")
+    yield scratch / "forest"
     schema = dq.load(unpacked(KEPT[0], scratch / "of")).schema
+    table = private(schema)
+    run = dq.DualQuery(
+        3.0,
+        1e-3,
+        queries=40,
+        player="record",
+        rounds=4,
+        free="measured",
+        unit="who",
+        most_records=2,
+        weight="heavy",
+        weight_bound=1.5,
+        neighbours="add-remove",
+        rows=100,
+        seed=1,
+    )
+    mark = Mark("0123456789abcdef", 7, "ab" * 32)
+    yield replace(run.fit(table, schema=schema), ledger=mark).save(scratch / "persons")
     run = dq.DualQuery(
         1.0,
         1e-3,
@@ -95,7 +122,7 @@ def made(scratch: Path) -> Iterator[Path]:
         certify=0.9,
         seed=1,
     )
-    yield run.fit(private(schema), schema=schema).save(scratch / "known")
+    yield run.fit(table, schema=schema).save(scratch / "known")
     table = biased(kind=Sparse)
     yield job(queries=100).fit(table, schema=table.schema).save(scratch / "rare")
 
@@ -253,14 +280,16 @@ def _batch(seed: int, cases, honest, tables, scratch: Path, found: Found) -> int
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
-        os.close(reads)
-        faulthandler.enable()
-        with tempfile.TemporaryDirectory(dir=scratch) as own:
-            for case in cases:
-                told = tried(seed, case, honest, tables, Path(own))
-                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-                os.write(writes, f"{peak} {told}\n".encode())
-        os._exit(0)
+        try:  # whatever happens, nothing of the process that forked it goes on in it
+            os.close(reads)
+            faulthandler.enable(2)
+            with tempfile.TemporaryDirectory(dir=scratch) as own:
+                for case in cases:
+                    told = tried(seed, case, honest, tables, Path(own))
+                    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                    os.write(writes, f"{peak} {told}\n".encode())
+        finally:
+            os._exit(0)
     os.close(writes)
     done, rest, spent = 0, b"", 0.0
     with os.fdopen(reads, "rb", buffering=0) as stream:

@@ -18,14 +18,17 @@ from dualquery.model.totals import read_totals
 from dualquery.release.arrays import write_arrays
 from dualquery.release.reading import read_asked
 from tests.release.fuzzing import KEPT, resealed, unpacked
+from tests.release.page.releases import hostile_schema, made_release, with_forest
 
 RECORD, MODEL, TABLES = KEPT[:3]
+FOREST = "forest"
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("kept")
-    return {name: unpacked(name, folder) for name in KEPT}
+    forest = with_forest(made_release(hostile_schema(), 30), 3).save(folder / FOREST)
+    return {FOREST: forest, **{name: unpacked(name, folder) for name in KEPT}}
 
 
 def changed(folder: Path, out: Path, file: str, **arrays) -> Path:
@@ -73,6 +76,16 @@ FORGED = {
     "tables": (MODEL, "model.npz", {"tables": last(np.nan)}, "tables holds"),
     "tables above one": (MODEL, "model.npz", {"tables": last(0.999)}, "not add up"),
     "errors": (MODEL, "model.npz", {"error_scale": lambda a: a[:, :-1]}, "error_scale has shape"),
+    "parents": (FOREST, "model.npz", {"parent": last(7)}, "parent holds"),
+    "parents from the end": (FOREST, "model.npz", {"parent": last(-2)}, "parent holds"),
+    "parents of themselves": (FOREST, "model.npz", {"parent": lambda a: np.arange(7)}, "circle"),
+    "groups of edges": (FOREST, "model.npz", {"group_of_code": last(10**6)}, "group_of_code holds"),
+    "groups without codes": (FOREST, "model.npz", {"group_sizes": last(3)}, "none of their codes"),
+    "ties": (FOREST, "model.npz", {"ties": last(np.nan)}, "ties holds"),
+    "ties that overflow": (FOREST, "model.npz", {"ties": last(1e308)}, "ties holds"),
+    "ties of other edges": (FOREST, "model.npz", {"ties": lambda a: a[:, :-1]}, "ties, expected"),
+    "fits": (FOREST, "model.npz", {"fit": last(2)}, "fit holds"),
+    "fits from the end": (FOREST, "model.npz", {"fit": last(-1)}, "fit holds"),
     "groups": (TABLES, "transcript.npz", {"measured_1_of_code": last(10**6)}, "groups of its"),
     "cells": (TABLES, "transcript.npz", {"measured_1_counts": lambda a: a[:-1]}, "cells, but"),
 }  # fmt: skip
@@ -142,6 +155,10 @@ def test_training_that_would_never_end(key, value, kept: dict[str, Path], tmp_pa
         ("s.toml", f"a = {'9' * 5000}", "s.toml"),
         ("s.json", "[" * 200_000, "nested too deeply"),
         ("s.json", '{"a": 1000000000000}', "1 to 2,000,000"),
+        ("s.json", '{"a": 2000000, "b": 2000000}', "'b': size 2000000; .* for all attributes"),
+        ("s.toml", f"[attributes.a]\nedges = [0, 1, 1{'0' * 400}]\n", "an edge is not finite"),
+        ("s.toml", "attributes = 3\n", r"expected a table \[attributes.NAME\]"),
+        ("s.toml", "[binary_columns]\npattern = 3\n", "pattern = 3; expected text"),
     ],
 )
 def test_schemas_that_would_take_all_memory(name, text, said, tmp_path: Path) -> None:
@@ -156,6 +173,15 @@ def test_schemas_that_would_take_all_memory(name, text, said, tmp_path: Path) ->
     )  # fmt: skip
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_rules_that_would_take_all_memory() -> None:
+    columns = {f"a{i}": {"edges": list(range(1500))} for i in range(5)}
+    rule = {"order": list(columns)}
+    with pytest.raises(SchemaError, match="the order rules compare"):
+        dq.Schema.from_dict({"attributes": columns, "constraints": [rule]})
+    two = {"attributes": columns, "constraints": [{"order": ["a0", "a1"]}]}
+    assert len(dq.Schema.from_dict(two)) == 5
 
 
 def test_a_schema_declares_no_more_columns_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def test_files_say_it(tmp_path, made: dq.Release) -> None:
 
 def test_the_page_shows_no_chart_but_a_sentence(made: dq.Release) -> None:
     page = render_page(made)
-    charts = page.partition('id="distributions"')[2].partition("</section>")[0]
+    charts = page.partition('id="columns"')[2].partition("</section>")[0]
     assert "Unknown: <code>age</code>, <code>work class</code>, <code>rate</code>." in charts
     assert "0\u00a0to\u00a0&lt;25" not in charts
     assert "grade" in charts

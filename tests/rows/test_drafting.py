@@ -124,8 +124,6 @@ def test_odd_cells_of_a_column_of_numbers() -> None:
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
-        ([f"{n},5" for n in range(99)], "numbers with a decimal comma; expected"),
-        ([f"{n % 28 + 1}.3.{1990 + n}" for n in range(99)], "dates in another form"),
         ([{"x": 1}], "holds struct"),
         ([None, None], "is empty"),
     ],
@@ -199,7 +197,8 @@ def test_readable_edges_cover_the_cells(
     assert all(low < high for low, high in pairwise(edges))
     assert edges[0] <= numbers.min()
     assert numbers.max() <= edges[-1]
-    assert len(edges) <= max(bins, 5) + 4
+    by_month = 2.4 * bins + 1 if kind in (Type.DATE, Type.TIMESTAMP) else 0
+    assert len(edges) <= max(max(bins, 5) + 4, by_month)
     if kind is not Type.DECIMAL:
         assert all(isinstance(edge, int) for edge in edges)
     Attribute.numeric("c", edges) if not kind.is_temporal else None

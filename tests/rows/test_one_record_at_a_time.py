@@ -6,7 +6,11 @@ codes(A ++ B) = codes(A) ++ codes(B), for every reader, type and treatment, what
 from __future__ import annotations
 
 import gzip
+import json
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import csv as arrow_csv
-from pyarrow import parquet
+from pyarrow import feather, orc, parquet
 from scipy import sparse
 
 from dualquery.base.errors import TableError
@@ -27,7 +31,7 @@ from dualquery.rows import table as tables
 from dualquery.rows.cells import CellReader, OutOfDomain, column_of_objects
 from dualquery.rows.encoding import judge_column
 from dualquery.rows.long import LongTable
-from dualquery.rows.opening import open_table
+from dualquery.rows.opening import TableFile, open_table
 from dualquery.rows.persons import ByPerson
 from dualquery.rows.priced import draft_with_price
 from dualquery.rows.table import Table
@@ -54,6 +58,9 @@ ATTRIBUTES = {
     ),
     "stamp": Attribute.from_dict(
         "c", {"type": "timestamp", "edges": ["2022-01-01T00:00:00", "2023-01-01T00:00:00"]}
+    ),
+    "comma": Attribute.from_dict(
+        "c", {"edges": [0, 20, 40, 120], "decimal": ",", "thousands": ".", "missing": ["99", "x"]}
     ),
     "time": Attribute.from_dict("c", {"type": "time", "edges": ["00:00:00", "12:00:00"]}),
 }
@@ -192,6 +199,117 @@ def as_duckdb(rows: pa.Table, _: Path) -> object:
     return duckdb.from_arrow(rows)
 
 
+def as_packed(ending: str, kind: str) -> Callable[[pa.Table, Path], object]:
+    def write(rows: pa.Table, folder: Path) -> object:
+        with pa.CompressedOutputStream(str(folder / f"t.csv{ending}"), kind) as file:
+            arrow_csv.write_csv(rows, file)
+        return folder / f"t.csv{ending}"
+
+    return write
+
+
+def as_encoded(encoding: str) -> Callable[[pa.Table, Path], object]:
+    def write(rows: pa.Table, folder: Path) -> object:
+        write_csv(rows, folder / "plain.csv")
+        text = (folder / "plain.csv").read_bytes().decode()
+        (folder / "t.csv").write_bytes(text.encode(encoding, "replace"))
+        return TableFile(folder / "t.csv", encoding=encoding)
+
+    return write
+
+
+def as_statistics(ending: str) -> Callable[[pa.Table, Path], object]:
+    def write(rows: pa.Table, folder: Path) -> object:
+        pyreadstat = pytest.importorskip("pyreadstat")
+        path = folder / f"t{ending}"
+        writers = {".sav": "write_sav", ".dta": "write_dta", ".xpt": "write_xport"}
+        kept = [pa.array([c[:200].replace("\0", "") for c in column.to_pylist()])
+                for column in rows.columns]  # fmt: skip
+        getattr(pyreadstat, writers[ending])(pa.table(kept, rows.column_names).to_pandas(), path)
+        return path
+
+    return write
+
+
+def as_excel(rows: pa.Table, folder: Path) -> object:
+    """Each cell has the type that it looks like, as spreadsheets do it."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    pytest.importorskip("python_calamine")
+    book.active.append(rows.column_names)
+    for row in rows.to_pylist():
+        book.active.append([_as_typed(cell) for cell in row.values()])
+    book.save(folder / "t.xlsx")
+    return folder / "t.xlsx"
+
+
+def _as_typed(cell: str) -> object:
+    if cell in ("True", "False"):
+        return cell == "True"
+    if cell.isascii() and cell.isdigit() and len(cell) < 10:
+        return int(cell)
+    try:
+        return date.fromisoformat(cell)
+    except ValueError:
+        return cell.replace("\r", " ").replace("=", "-")
+
+
+def as_json_lines(rows: pa.Table, folder: Path) -> object:
+    lines = []
+    for row in rows.to_pylist():
+        typed = {key: _as_typed(cell) for key, cell in row.items()}
+        lines.append(
+            json.dumps({k: str(v) if isinstance(v, date) else v for k, v in typed.items()})
+        )
+    (folder / "t.jsonl").write_text("\n".join(lines))
+    return folder / "t.jsonl"
+
+
+def as_feather(rows: pa.Table, folder: Path) -> object:
+    feather.write_feather(rows, folder / "t.feather", chunksize=7)
+    return folder / "t.feather"
+
+
+def as_stream(rows: pa.Table, folder: Path) -> object:
+    with pa.ipc.new_stream(str(folder / "t.arrows"), rows.schema) as file:
+        file.write_table(rows, max_chunksize=7)
+    return folder / "t.arrows"
+
+
+def as_orc(rows: pa.Table, folder: Path) -> object:
+    orc.write_table(rows, str(folder / "t.orc"))
+    return folder / "t.orc"
+
+
+def as_sqlite(rows: pa.Table, folder: Path) -> object:
+    """A table without types, in which each cell has the type that it looks like."""
+    with closing(sqlite3.connect(folder / "t.db")) as base:
+        base.execute("create table t (c, comment, who)")
+        marks = ", ".join("?" for _ in rows.column_names)
+        base.executemany(
+            f"insert into t ({', '.join(rows.column_names)}) values ({marks})",
+            [[str(v) if isinstance(v := _as_typed(c), date) else v for c in row.values()]
+             for row in rows.to_pylist()],
+        )  # fmt: skip
+        base.commit()
+    return f"sqlite:{folder / 't.db'}#t"
+
+
+def as_duckdb_file(rows: pa.Table, folder: Path) -> object:
+    import duckdb
+
+    with duckdb.connect(str(folder / "t.duckdb")) as base:
+        base.register("given", rows)
+        base.execute("create table t as select * from given")
+    return f"duckdb:{folder / 't.duckdb'}#select * from t"
+
+
+def as_numpy(rows: pa.Table, folder: Path) -> object:
+    kinds = [(name, "U6000") for name in rows.column_names]
+    records = np.array([tuple(row.values()) for row in rows.to_pylist()], dtype=kinds)
+    np.save(folder / "t.npy", records)
+    return folder / "t.npy"
+
+
 READERS: dict[str, Callable[[pa.Table, Path], object]] = {
     "csv": as_csv,
     "csv.gz": as_gzip,
@@ -204,6 +322,21 @@ READERS: dict[str, Callable[[pa.Table, Path], object]] = {
     "lazy polars": lambda rows, folder: as_polars(rows, folder).lazy(),  # type: ignore[attr-defined]
     "duckdb": as_duckdb,
     "dictionary": lambda rows, _: rows.to_pydict(),
+    "csv.bz2": as_packed(".bz2", "bz2"),
+    "csv.zst": as_packed(".zst", "zstd"),
+    "csv in UTF-16": as_encoded("utf-16"),
+    "csv in Windows-1252": as_encoded("windows-1252"),
+    "SPSS": as_statistics(".sav"),
+    "Stata": as_statistics(".dta"),
+    "SAS": as_statistics(".xpt"),
+    "Excel": as_excel,
+    "JSON lines": as_json_lines,
+    "Feather": as_feather,
+    "Arrow stream": as_stream,
+    "ORC": as_orc,
+    "SQLite": as_sqlite,
+    "DuckDB file": as_duckdb_file,
+    "NumPy": as_numpy,
 }
 
 

@@ -11,6 +11,7 @@ What is declared for which file stands in `game.declared`.
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import struct
@@ -28,8 +29,15 @@ from dualquery.base.errors import ReleaseError
 from dualquery.base.stored import Array, Document
 
 ROOM, FOLD = 1 << 26, 128
-"""An array of more bytes than `ROOM` may be `FOLD` times as large as what it is packed in. Offsets
+"""Arrays of more than `ROOM` bytes together may be `FOLD` times as large as their file. Offsets
 pack to a quarter, and all other sizes are bounded by theirs. A bomb packs a thousandfold."""
+
+HEADER = 12 + 10_000
+"""The most bytes in which an array describes itself: NumPy reads no longer descriptions, but only
+after it has unpacked them."""
+
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""How arrays are packed: other ways unpack as much as they please at a time."""
 
 MOST_TEXT = 1024
 """The most characters of a text."""
@@ -131,16 +139,15 @@ def read_arrays(
                     raise ReleaseError(f"{name!r} has no array {one!r}")
                 if one in headers:
                     _check_header(headers[one], what, found, f"{name!r}: {one}")
-            total = sum(header.bytes for header in headers.values())
-            if total > memory():
-                raise ReleaseError(f"{name!r} declares {total:,} bytes, more than the memory here")
+            _check_total(archive, sum(header.bytes for header in headers.values()), name)
             arrays = {}
             for one, header in headers.items():
                 arrays[one] = _unpacked(archive, header)
                 _check_values(arrays[one], declared[one], found, f"{name!r}: {one}")
             return arrays
     except (
-        zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error
+        zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error,
+        MemoryError,
     ) as error:  # fmt: skip
         raise ReleaseError(f"cannot read {name!r}: {error}") from None
 
@@ -171,9 +178,26 @@ def memory() -> int:
         return 1 << 34
 
 
+def _check_total(archive: zipfile.ZipFile, total: int, name: str) -> None:
+    """Refuse a file that unpacks to more than there is memory, or than its own size can hold.
+
+    What the archive says of packed sizes is not believed: several arrays may share their bytes.
+    """
+    size = 0 if archive.fp is None else archive.fp.seek(0, os.SEEK_END)
+    if total > memory():
+        raise ReleaseError(f"{name!r} declares {total:,} bytes, more than the memory here")
+    if total > ROOM and total > FOLD * size:
+        raise ReleaseError(
+            f"{name!r} declares {total:,} bytes in {size:,}: more than {FOLD} times as many"
+        )
+
+
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> _Header:
     """What an array says of itself, if that is what the archive says of it."""
-    with archive.open(info) as member:
+    if info.compress_type not in PACKED:
+        raise ReleaseError(f"{name} is packed in a way that no release is")
+    with archive.open(info) as packed:
+        member = io.BytesIO(packed.read(HEADER))
         try:
             version = np.lib.format.read_magic(member)
             read = {
@@ -208,11 +232,6 @@ def _check_header(header: _Header, what: Declared, sizes: dict[str, int], name: 
             wanted = sizes.setdefault(size.removesuffix("+1"), max(0, length - more)) + more
         if length != wanted:
             raise ReleaseError(f"{name} has shape {header.shape}; expected {wanted} as its {size}")
-    if header.bytes > ROOM and header.bytes > FOLD * header.info.compress_size:
-        raise ReleaseError(
-            f"{name} declares {header.bytes:,} bytes in {header.info.compress_size:,}: "
-            f"more than {FOLD} times as many"
-        )
 
 
 def _unpacked(archive: zipfile.ZipFile, header: _Header) -> Array:

@@ -77,12 +77,14 @@ def answer(
 
 
 def _written(figure: Figure) -> str:
-    """A figure and its standard error, with two digits of the error."""
-    share, apart = float(figure), figure.standard_error
-    if apart is None:
+    """A figure and half of its 95 % interval; both ends where that stops at 0 or at 1."""
+    share, low, high = float(figure), figure.low, figure.high
+    if low is None or high is None:
         return f"{share:.6f}"
-    places = decimals(share, share - apart, share + apart)
-    return f"{share:.{places}f} ± {apart:.{places}f}"
+    places = decimals(share, low, high)
+    if low <= 0.0 or high >= 1.0:
+        return f"{share:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+    return f"{share:.{places}f} ± {(high - low) / 2.0:.{places}f}"
 
 
 def _plain(text: str, figure: Figure) -> Json:
@@ -101,7 +103,7 @@ def _notes(release: Asked, figures: list[Figure], blind: list[str]) -> None:
 
     note = ""
     if release.errors is not None:
-        note = "; ± is one standard error"
+        note = "; ± is half of the 95 % interval"
         if any(figure.standard_error is None for figure in figures):
             note += ", missing where no drawn query names an attribute"
     options.echo(f"from the {release.source}{note}", err=True)

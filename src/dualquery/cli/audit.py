@@ -26,6 +26,8 @@ def audit(
     unit: options.Unit = None,
     most_records: options.MostRecords = None,
     out_of_domain: options.OutOfDomain = "refuse",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -39,9 +41,10 @@ def audit(
 
     with Reporter(quiet or as_json) as progress:
         found = audited(
-            table, schema, epsilon=epsilon, delta=delta, accountant=accountant,
-            neighbours=neighbours, unit=unit, most_records=most_records,
-            out_of_domain=out_of_domain, releases=releases, progress=progress,
+            options.table_source(table, encoding=encoding, sheet=sheet), schema,
+            epsilon=epsilon, delta=delta, accountant=accountant, neighbours=neighbours,
+            unit=unit, most_records=most_records, out_of_domain=out_of_domain,
+            releases=releases, progress=progress,
         )  # fmt: skip
     options.echo(json.dumps(found.to_dict()) if as_json else found.text())
     if not found.ok:

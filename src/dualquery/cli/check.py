@@ -19,6 +19,8 @@ def check(
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
     records: options.LongRecords = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     weight: options.Weight = None,
     weight_bound: options.WeightBound = None,
     show: Annotated[
@@ -34,7 +36,7 @@ def check(
     from dualquery.rows.checking import check as check_table
 
     declared = Schema.load(schema)
-    source = options.table_source(table, long, item_prefix, records)
+    source = options.table_source(table, long, item_prefix, records, encoding=encoding, sheet=sheet)
     found = check_table(
         source, declared, out_of_domain=out_of_domain, weight=weight, weight_bound=weight_bound,
         show=show,

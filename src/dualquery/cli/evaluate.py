@@ -45,6 +45,8 @@ def evaluate(
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
     records: options.LongRecords = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure the error of a release against the private table. NOT PRIVATE."""
@@ -58,7 +60,7 @@ def evaluate(
         _check_report(report, directory)
     if sdmetrics is not None:
         _check_folder(sdmetrics, directory)
-    source = options.table_source(table, long, item_prefix, records)
+    source = options.table_source(table, long, item_prefix, records, encoding=encoding, sheet=sheet)
     result = compare(release, source, asked, out_of_domain, target=target)
     options.echo(WARNING, err=True)
     if sdmetrics is not None:

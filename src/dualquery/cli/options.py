@@ -160,8 +160,21 @@ TableFormat = Annotated[
     Format, typer.Option("--format", help="text, csv or json.", show_default=True)
 ]
 TablePath = Annotated[
-    Path,
-    typer.Argument(metavar="TABLE", help="CSV (.gz), Parquet, a folder of them, or sparse .npz."),
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="A file (CSV, Parquet, Stata, SPSS, SAS, Excel, …), a folder, or sqlite:FILE#TABLE.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=READING,
+        help="Encoding of a file's text, such as windows-1252. (default: utf-8)",
+    ),
+]
+Sheet = Annotated[
+    str | None, typer.Option(rich_help_panel=READING, help="Which sheet of a spreadsheet.")
 ]
 Long = Annotated[
     str | None,
@@ -333,7 +346,15 @@ def about(**said: str | None) -> dict[str, str]:
     return given
 
 
-def table_source(table: Path, long: str | None, prefix: str, records: int | None) -> object:
+def table_source(
+    table: str,
+    long: str | None = None,
+    prefix: str = "",
+    records: int | None = None,
+    *,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> object:
     """The table that a command was given: a path, or pairs in long format.
 
     Args:
@@ -342,19 +363,23 @@ def table_source(table: Path, long: str | None, prefix: str, records: int | None
             the table has one row per record.
         prefix: what the schema's attribute names have before the item.
         records: the public number of records, if not only those with items count.
+        encoding: of the file's text.
+        sheet: of a spreadsheet.
     """
     from dualquery.base.errors import ParameterError
+    from dualquery.rows.opening import TableFile
 
+    source = table if encoding is None and sheet is None else TableFile(table, encoding, sheet)
     if long is None:
         if prefix or records is not None:
             raise ParameterError("--item-prefix and --records go with --long RECORD,ITEM")
-        return table
+        return source
     from dualquery.rows.long import LongTable
 
     columns = [name.strip() for name in long.split(",")]
     if len(columns) != 2 or not all(columns):
         raise ParameterError(f"--long {long!r}; expected the names of two columns, RECORD,ITEM")
-    return LongTable(table, columns[0], columns[1], prefix=prefix, declared_rows=records)
+    return LongTable(source, columns[0], columns[1], prefix=prefix, declared_rows=records)
 
 
 def names(listed: str | None) -> list[str] | None:

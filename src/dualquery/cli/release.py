@@ -51,6 +51,8 @@ def release(
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
     records: options.LongRecords = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     ledger: options.LedgerFile = None,
     note: options.Note = None,
     start: options.Start = None,
@@ -96,7 +98,7 @@ def release(
         check_free(out, overwrite=overwrite)
     with Reporter(quiet) as progress:
         made = job.release(
-            options.table_source(table, long, item_prefix, records),
+            options.table_source(table, long, item_prefix, records, encoding=encoding, sheet=sheet),
             out,
             schema=declared,
             workload=workload,

@@ -59,6 +59,8 @@ def schema(
     seed: options.Seed = None,
     long: options.Long = None,
     item_prefix: options.ItemPrefix = "",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -78,7 +80,7 @@ def schema(
         for name, value in given.items():
             if value is not None:
                 raise ParameterError(f"--{name} is for a schema with a price; give --epsilon too")
-        source = options.table_source(table, long, item_prefix, None)
+        source = options.table_source(table, long, item_prefix, encoding=encoding, sheet=sheet)
         (_skeleton if skeleton else _draft)(source, out, bins, chosen, as_json)
         return
     if declare is None or delta is None:
@@ -95,7 +97,8 @@ def schema(
     from dualquery.rows.priced import draft_with_price
 
     made = draft_with_price(
-        table, declare, epsilon=epsilon, delta=delta, bins=bins, neighbours=neighbours, unit=unit,
+        options.table_source(table, encoding=encoding, sheet=sheet), declare, epsilon=epsilon,
+        delta=delta, bins=bins, neighbours=neighbours, unit=unit,
         most_records=most_records, weigh=weigh, ledger=ledger, note=note or str(out), seed=seed,
     )  # fmt: skip
     made.save(out)

@@ -29,6 +29,7 @@ class About:
         licence: the terms of use: the name of a licence, or its address.
         citation: how to cite the release; left out, it is put together from the other fields.
         url: where the release is published.
+        records: what the rows of the table are, in one word or a few, such as "adults".
     """
 
     title: str = ""
@@ -39,6 +40,7 @@ class About:
     licence: str = ""
     citation: str = ""
     url: str = ""
+    records: str = ""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

@@ -19,12 +19,14 @@ class Answer:
         value: the answer.
         values: all answers that can be given, in order.
         separator: what stands between the answers of a cell.
+        missing_words: cells that stand for a missing one, such as "NA".
     """
 
     column: str
     value: str
     values: tuple[str, ...]
     separator: str
+    missing_words: tuple[str, ...] = ()
 
     @property
     def is_first(self) -> bool:
@@ -37,9 +39,27 @@ class Answer:
         return f"{self.column}:{self.value}"
 
 
-def split(cell: object, separator: str) -> list[str]:
-    """The answers of a cell, without the spaces around them."""
-    return [part.strip() for part in str(cell).split(separator) if part.strip()]
+def split(cell: object, separator: str, values: Sequence[str] = ()) -> list[str]:
+    """The answers of a cell, without the spaces around them.
+
+    Args:
+        cell: the cell.
+        separator: what stands between answers.
+        values: the declared answers. One that holds the separator itself, such as "yes, often", is
+            found before its parts are.
+    """
+    parts = [part.strip() for part in str(cell).split(separator) if part.strip()]
+    whole = {tuple(split(value, separator)): value for value in values if separator in value}
+    if not whole:
+        return parts
+    found, first = [], 0
+    while first < len(parts):
+        sizes = (s for s in sorted(map(len, whole), reverse=True))
+        size = next((s for s in sizes if tuple(parts[first : first + s]) in whole), 1)
+        piece = tuple(parts[first : first + size])
+        found.append(whole.get(piece, piece[0]))
+        first += size
+    return found
 
 
 def together(given: Sequence[str], separator: str) -> str | None:

@@ -10,8 +10,11 @@ from typing import Self
 import numpy as np
 
 from dualquery.base.errors import SchemaError
+from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
-from dualquery.domain.answers import Answer
+from dualquery.domain import meaning as meanings
+from dualquery.domain import spelling as spellings
+from dualquery.domain.answers import Answer, split
 from dualquery.domain.declared import (
     Edge,
     Value,
@@ -26,6 +29,8 @@ from dualquery.domain.declared import (
     words_for_missing,
 )
 from dualquery.domain.hierarchy import Hierarchy
+from dualquery.domain.meaning import UNSAID, Meaning
+from dualquery.domain.spelling import PLAIN, Spelling
 from dualquery.domain.types import Key, Number, Type, key_of, loose_text, number_of, spelled
 
 MOST_SUB_BINS = 1000
@@ -33,7 +38,7 @@ MOST_SUB_BINS = 1000
 
 _KEYS = (
     "values", "edges", "binary", "type", "missing", "default", "ordered", "sub_bins", "decimals",
-    "reached", "group",
+    "reached", "group", *spellings.KEYS, *meanings.KEYS,
 )  # fmt: skip
 """What a schema file may say of a column."""
 
@@ -63,6 +68,8 @@ class Attribute:
         missing_words: cells that stand for a missing one, such as "NA" or "-9", as text.
         group: a declared hierarchy of the values, used where single values are too rare.
         answer: which answer this is, of a column that may have several in a cell.
+        meaning: what the column and its values are called, for readers.
+        spelling: how its cells are written, where that is not the package's own way.
     """
 
     name: str
@@ -78,6 +85,8 @@ class Attribute:
     missing_words: tuple[str, ...] = ()
     group: Hierarchy | None = None
     answer: Answer | None = None
+    meaning: Meaning = UNSAID
+    spelling: Spelling = PLAIN
 
     @classmethod
     def categorical(
@@ -118,10 +127,7 @@ class Attribute:
         if kind is Type.YES_NO and seen == {"False", "True"}:
             return cls.binary(name, missing=missing, default=default, type=kind)
         if ordered is None:
-            ordered = len(domain) > 2 and (
-                kind.is_temporal
-                or all(isinstance(v, int | float) and not isinstance(v, bool) for v in domain)
-            )
+            ordered = _is_ordered(kind, domain)
         if kind.is_temporal:  # as text they sort by time
             domain = tuple(sorted(domain, key=str))
         hierarchy = None if group is None else Hierarchy.of(name, group, domain)
@@ -239,13 +245,21 @@ class Attribute:
         return replace(self, default=code)
 
     @classmethod
-    def answers(cls, name: str, values: Sequence[str], *, separator: str = ";") -> tuple[Self, ...]:
+    def answers(
+        cls,
+        name: str,
+        values: Sequence[str],
+        *,
+        separator: str = ";",
+        missing: bool | Sequence[str | float] = True,
+    ) -> tuple[Self, ...]:
         """Declare a column with several answers in a cell: one 0/1 attribute per answer.
 
         Args:
             name: the column's name; the attribute of the answer en is NAME:en.
             values: the answers that can be given.
             separator: what stands between them.
+            missing: cells that stand for a missing one, in which no answer is given.
         """
         if not isinstance(separator, str) or not separator.strip():
             raise SchemaError(
@@ -254,13 +268,16 @@ class Attribute:
         texts = cls.categorical(name, values, type=Type.TEXT).values
         every = tuple(str(value) for value in texts)
         for value in every:
-            if not value or value != value.strip() or separator in value:
+            parts = split(value, separator)
+            if not parts or value != value.strip() or (len(parts) > 1 and set(parts) <= set(every)):
                 raise SchemaError(
                     f"attribute {name!r}: value {value!r} cannot be one of several answers; "
-                    f"expected text without {separator!r} and without spaces around it"
+                    f"expected text without spaces around it, and not other answers with "
+                    f"{separator!r} between them"
                 )
-        parts = (Answer(name, value, every, separator) for value in every)
-        return tuple(replace(cls.binary(part.name), answer=part) for part in parts)
+        words = words_for_missing(name, missing)
+        answers = (Answer(name, value, every, separator, words) for value in every)
+        return tuple(replace(cls.binary(one.name), answer=one) for one in answers)
 
     @property
     def column(self) -> str:
@@ -364,9 +381,8 @@ class Attribute:
         else:
             entry = {"values": list(self.values)}
             usual = type_of_cells(self.values)
-            numbers = all(isinstance(v, int | float) for v in self.values)
-            if self.ordered and not numbers and not self.type.is_temporal:
-                entry["ordered"] = True
+            if self.ordered != _is_ordered(self.type, self.values):
+                entry["ordered"] = self.ordered
         if self.type is not usual:
             entry["type"] = self.type.value
         if self.sub_bins:
@@ -381,7 +397,7 @@ class Attribute:
             entry["missing"] = list(self.missing_words) or True
         if self.default:
             entry["default"] = self._default_cell()
-        return entry
+        return {**entry, **self.spelling.to_dict(), **self.meaning.to_dict()}
 
     def _default_cell(self) -> Value:
         if self.default == self.missing_code:
@@ -404,7 +420,42 @@ class Attribute:
             )
         words = words_for_missing(name, entry.get("missing", False))
         made = cls._from_entry(name, entry, bool(words) or entry.get("missing", False))
-        return made.missing_as(*words) if words else made
+        made = made.missing_as(*words) if words else made
+        made = replace(made, spelling=Spelling.read(name, made.cell_type, entry))
+        return made.meaning_of(Meaning.read(name, entry))
+
+    def meaning_of(self, meaning: Meaning) -> Self:
+        """The same attribute, with words for readers; labels must be those of its values."""
+        known = None if self.answer is None else self.answer.values
+        for value, _ in meaning.labels:
+            named = self.code_of_value(value) is not None if known is None else value in known
+            words = self.missing_words if self.answer is None else self.answer.missing_words
+            if not named and value not in words:
+                listed = self.values if known is None else known
+                values = [*map(str, listed), *words]
+                hint = did_you_mean(value, values)
+                raise SchemaError(
+                    f"attribute {self.name!r}: labels names {value!r}, which is none of its "
+                    f"values{hint}"
+                )
+        return replace(self, meaning=meaning)
+
+    @property
+    def heading(self) -> str:
+        """What the column is called: its label, or its name."""
+        if self.answer is None:
+            return self.meaning.label or self.name
+        given = dict(self.meaning.labels).get(self.answer.value, self.answer.value)
+        return f"{self.meaning.label or self.answer.column}: {given}"
+
+    def words_for(self, code: int) -> str:
+        """What a value is called: its label; empty if it has none."""
+        if self.answer is not None or not code < len(self.values):
+            return ""
+        for value, text in self.meaning.labels:
+            if self.code_of_value(value) == code:
+                return text
+        return ""
 
     def missing_as(self, *words: str | float) -> Self:
         """The same attribute, with cells that stand for a missing one, such as "NA" or -9."""
@@ -463,3 +514,9 @@ class Attribute:
             type=cell_type,
             group=entry.get("group"),
         )
+
+
+def _is_ordered(kind: Type, values: Sequence[Value]) -> bool:
+    """Whether values count as ordered if nothing is said."""
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    return len(values) > 2 and (kind.is_temporal or numbers)

@@ -16,10 +16,13 @@ from pathlib import Path
 
 from dualquery.base.errors import SchemaError
 from dualquery.base.stored import Document
+from dualquery.domain import meaning as meanings
+from dualquery.domain import spelling as spellings
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.declared import Edge
 from dualquery.domain.documents import read_document
 from dualquery.domain.hierarchy import Hierarchy
+from dualquery.domain.meaning import UNSAID, Meaning
 from dualquery.domain.schema import Schema
 from dualquery.domain.types import DAY, Number, Type
 
@@ -27,8 +30,8 @@ MOST_CELLS = 2**15
 """The most cells into which declared bounds are cut."""
 
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, DAY)
-_BOUNDED = ("bounds", "type", "missing")
-_OPEN = ("open", "type", "missing", "group")
+_BOUNDED = ("bounds", "type", "missing", *spellings.KEYS, *meanings.KEYS)
+_OPEN = ("open", "type", "missing", "group", *meanings.KEYS)
 
 FILL_IN = "?"
 """Stands in a skeleton for a bound that the curator has to know."""
@@ -87,6 +90,7 @@ class Bounded:
             return None
         values = range(int(low), int(high) + 1)
         made = Attribute.categorical(self.name, values, missing=self.ends.missing)
+        made = replace(made, meaning=self.ends.meaning, spelling=self.ends.spelling)
         return made.missing_as(*self.ends.missing_words) if self.ends.missing_words else made
 
     def cut(self, steps: Sequence[int], per_cell: int) -> Attribute:
@@ -121,12 +125,14 @@ class Open:
         type: text, or whole numbers.
         missing_words: cells that stand for a missing one.
         group: the hierarchy of the values that are found, such as "prefix:1".
+        meaning: what the column is called; labels of values wait until these are found.
     """
 
     name: str
     type: Type = Type.TEXT
     missing_words: tuple[str, ...] = ()
     group: str | None = None
+    meaning: Meaning = UNSAID
 
     def with_values(self, values: Sequence[str]) -> Attribute:
         """The column with the values that were found; all others are missing cells."""
@@ -134,6 +140,7 @@ class Open:
         made = Attribute.categorical(
             self.name, sorted(typed), missing=True, type=self.type, group=self.group
         )
+        made = replace(made, meaning=self.meaning)
         return made.missing_as(*self.missing_words) if self.missing_words else made
 
 
@@ -252,7 +259,13 @@ def _open(name: str, entry: Document) -> Open:
         )
     if group is not None:
         Hierarchy.of(name, group, ["tried before anything is paid for"])
-    return Open(name, Type(kind), tried.missing_words, group)
+    if entry.get("labels"):
+        raise SchemaError(
+            f"attribute {name!r}: open with labels; its values are not known yet, so add their "
+            "labels to the schema that you get"
+        )
+    meaning = Meaning.read(name, entry)
+    return Open(name, Type(kind), tried.missing_words, group, meaning)
 
 
 def _check_keys(name: str, entry: Document, known: tuple[str, ...]) -> None:

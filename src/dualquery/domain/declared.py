@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import math
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -78,6 +78,7 @@ def declared_value(name: str, kind: Type, value: object) -> Value:
     """A declared value in the form that an attribute of this type keeps."""
     if not isinstance(value, str | int | float | datetime.date | datetime.time):
         raise SchemaError(f"attribute {name!r}: value {value!r} is not text, a number or a date")
+    _refuse_infinite(name, "a value", value)
     if kind is Type.TEXT:
         return value if isinstance(value, str | int | float) else str(value)
     number = None if isinstance(value, str) and not kind.is_temporal else number_of(kind, value)
@@ -90,12 +91,19 @@ def declared_value(name: str, kind: Type, value: object) -> Value:
     return int(number) if kind is Type.WHOLE else number
 
 
+def _refuse_infinite(name: str, what: str, number: object) -> None:
+    """Refuse NaN, infinity, and whole numbers that no floating-point number comes near."""
+    if isinstance(number, int | float) and not abs(number) <= sys.float_info.max:
+        raise SchemaError(
+            f"attribute {name!r}: {what} is not finite, or beyond {sys.float_info.max:g}"
+        )
+
+
 def declared_edge(name: str, kind: Type, edge: object) -> Number:
     """A declared edge as a number."""
     if kind in (Type.TEXT, Type.YES_NO):
         raise SchemaError(f"attribute {name!r}: edge {edge!r} is not a number or a date")
-    if isinstance(edge, float) and not math.isfinite(edge):
-        raise SchemaError(f"attribute {name!r}: edge {edge!r} is not finite")
+    _refuse_infinite(name, "an edge", edge)
     readable = kind.is_temporal or (isinstance(edge, int | float) and not isinstance(edge, bool))
     number = number_of(kind, edge) if readable else None
     if number is None or (kind is Type.WHOLE and number != int(number)):

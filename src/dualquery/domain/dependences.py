@@ -35,6 +35,11 @@ def read_dependences(declared: object, number: int, schema: Attributes) -> Pairs
         )
     pairs = []
     for source, targets in declared.items():
+        if not isinstance(targets, str | list | tuple):
+            raise SchemaError(
+                f"constraint {number}: {source!r} determines {targets!r}; expected a column or a "
+                "list of columns"
+            )
         for target in [targets] if isinstance(targets, str) else targets:
             try:
                 pairs.append((schema.position(str(source)), schema.position(str(target))))

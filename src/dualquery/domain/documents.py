@@ -14,6 +14,7 @@ from dualquery.base.escapes import printable
 from dualquery.base.files import read_text, write_whole
 from dualquery.base.stored import Document, Json
 from dualquery.domain.declared import Value
+from dualquery.domain.meaning import KEYS as WORDS_OF_COLUMNS
 from dualquery.domain.types import Type
 
 _CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -48,12 +49,14 @@ def domain_document(domain: object) -> Document:
     if not isinstance(domain, Mapping):
         raise SchemaError('an mbi domain is a JSON object such as {"sex": 2, "age": 85}')
     attributes: Json = {}
+    left = MOST_DECLARED
     for name, size in domain.items():
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_DECLARED:
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= left:
             raise SchemaError(
                 f"attribute {name!r}: size {size!r}; expected a whole number from 1 to "
-                f"{MOST_DECLARED:,}"
+                f"{MOST_DECLARED:,}, for all attributes together"
             )
+        left -= size
         attributes[name] = {"binary": True} if size == 2 else {"values": list(range(size))}
     return {"attributes": attributes}
 
@@ -77,14 +80,21 @@ def write_document(
     lines += [f"# {printable(line)}".rstrip() for line in header]
     if content.get("draft"):
         lines.append("draft = true  # remove this line when you have reviewed the schema")
+    if content.get("persons"):
+        lines.append(f"persons = {_literal(content['persons'])}  # who may have several rows")
     if content.get("about"):
         lines.extend(["", "[about]"])
         lines.extend(f"{key} = {_literal(text)}" for key, text in content["about"].items())
     for name, entry in content.get("attributes", {}).items():
         lines.append("")
         lines.append(f"[attributes.{_key(name)}]")
-        bare = entry.get("type") in (Type.DATE, Type.TIMESTAMP, Type.TIME)
-        lines.extend(f"{key} = {_literal(value, bare)}" for key, value in entry.items())
+        if content.get("draft"):  # to be filled in
+            blank = WORDS_OF_COLUMNS[: 3 if "edges" in entry else 2]
+            entry = {**entry, **{key: entry.get(key, "") for key in blank}}
+        moments = entry.get("type") in (Type.DATE, Type.TIMESTAMP, Type.TIME)
+        for key, value in entry.items():
+            bare = moments and key not in WORDS_OF_COLUMNS
+            lines.append(f"{key} = {_literal(value, bare)}")
     if "binary_columns" in content:
         lines.append("")
         lines.append("[binary_columns]")

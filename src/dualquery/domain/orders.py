@@ -30,6 +30,10 @@ Floats = npt.NDArray[np.float64]
 Pairs = frozenset[tuple[int, int]]
 """Positions of columns, the one that comes before the other first."""
 
+MOST_BLOCKED = 1 << 24
+"""The most pairs of bins that one rule compares; they take three seconds. A short schema could ask
+for billions."""
+
 
 @dataclass(frozen=True)
 class Order:
@@ -199,6 +203,13 @@ def order_clauses(
     Every pair of columns counts, not only neighbours, because a cell between them may be missing.
     """
     clauses = []
+    pairs = list(pairs)
+    blocks = sum(schema.attributes[a].size * schema.attributes[b].size for a, b in pairs)
+    if blocks > MOST_BLOCKED:
+        raise SchemaError(
+            f"constraints: the order rules compare {blocks:,} pairs of bins; expected at most "
+            f"{MOST_BLOCKED:,}: order fewer columns, or give them fewer bins"
+        )
     for first, second in pairs:
         low, _ = extents(schema.attributes[first])
         _, high = extents(schema.attributes[second])

@@ -21,22 +21,27 @@ from dualquery.base.errors import ParameterError, SchemaError
 from dualquery.base.html import html_table
 from dualquery.base.similar import did_you_mean
 from dualquery.base.stored import Document, Json
+from dualquery.domain import meaning as meanings
 from dualquery.domain.about import NOTHING, About
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.constraints import Constraints
 from dualquery.domain.dependences import Pairs, fixing_clauses, in_sequence, read_dependences
 from dualquery.domain.documents import MOST_DECLARED, read_document, write_document
+from dualquery.domain.meaning import UNSAID, Meaning
 from dualquery.domain.ordered import Attributes
 from dualquery.domain.orders import Order, extended, joined, read_order
 from dualquery.domain.orders import Pairs as Ordered
 from dualquery.domain.printing import format_query
 from dualquery.domain.query import Query
+from dualquery.domain.spelling import PLAIN
 from dualquery.domain.sub_bins import SubBins
 from dualquery.domain.types import Type
 
 FEWEST_LISTED = 50
 """If at least this many plain 0/1 columns end a schema, only their names are listed."""
 
+
+_TABLES = {"draft", "persons", "about", "attributes", "binary_columns", "constraints"}
 
 MOST_SHOWN = 60
 """The most attributes that a notebook shows."""
@@ -56,12 +61,15 @@ class Schema(Attributes):
             No release takes a draft.
         about: who publishes what is made of the table. It says nothing about the columns, so
             schemas that differ in it alone are the same.
+        persons: the column that may tell persons apart, if they may have several rows: a reminder
+            for the curator, which no release holds.
     """
 
     patterns: tuple[str, ...] = ()
     rules: tuple[Document, ...] = ()
     draft: bool = False
     about: About = field(default=NOTHING, compare=False)
+    persons: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not self.attributes and not self.patterns:
@@ -187,9 +195,7 @@ class Schema(Attributes):
             raise SchemaError(
                 f"no column of the table matches binary_columns pattern {self.patterns[0]!r}"
             )
-        return Schema(
-            (*self.attributes, *matched), rules=self.rules, draft=self.draft, about=self.about
-        )
+        return replace(self, attributes=(*self.attributes, *matched), patterns=())
 
     def absent(self, header: Iterable[str]) -> list[str]:
         """The declared columns that a table with this header does not have."""
@@ -243,12 +249,15 @@ class Schema(Attributes):
     @classmethod
     def from_dict(cls, content: Document) -> Schema:
         """Read the content of a schema file."""
-        unknown = set(content) - {"draft", "about", "attributes", "binary_columns", "constraints"}
+        unknown = set(content) - _TABLES
         if unknown:
             raise SchemaError(
                 f"unknown table [{min(unknown)}] in the schema; expected attributes, "
                 "binary_columns, constraints or about"
             )
+        persons = content.get("persons", "")
+        if not isinstance(persons, str):
+            raise SchemaError(f"persons = {persons!r}; expected the name of a column")
         try:
             about = About.of(content.get("about"))
         except ParameterError as error:
@@ -257,7 +266,10 @@ class Schema(Attributes):
         if not isinstance(draft, bool):
             raise SchemaError(f"draft = {draft!r}; expected true or false")
         attributes: list[Attribute] = []
-        for name, entry in content.get("attributes", {}).items():
+        declared = content.get("attributes", {})
+        if not isinstance(declared, Mapping):
+            raise SchemaError("attributes: expected a table [attributes.NAME] per column")
+        for name, entry in declared.items():
             if not isinstance(entry, Mapping):
                 raise SchemaError(f"attribute {name!r}: expected a table, found {entry!r}")
             if "separator" in entry:
@@ -269,7 +281,8 @@ class Schema(Attributes):
         rules = content.get("constraints", [])
         if not isinstance(rules, list) or not all(isinstance(rule, Mapping) for rule in rules):
             raise SchemaError("constraints: expected [[constraints]] tables")
-        schema = cls(tuple(attributes), patterns, tuple(dict(rule) for rule in rules), draft, about)
+        listed = tuple(dict(rule) for rule in rules)
+        schema = cls(tuple(attributes), patterns, listed, draft, about, persons)
         if not patterns:  # a rule about a column that is not known yet is checked with the table
             schema.constraints  # noqa: B018 - reading it refuses rules that contradict one another
             schema.orders, schema.dependences  # noqa: B018 - likewise
@@ -316,8 +329,10 @@ class Schema(Attributes):
 
     def save(self, path: str | Path, header: Iterable[str] = ()) -> None:
         """Write the schema as TOML, with `header` as comment lines at the top."""
-        about = {"about": self.about.to_dict()} if self.about.to_dict() else {}
-        write_document({**self.to_dict(), **about}, Path(path), header)
+        beside: Json = {"about": self.about.to_dict()} if self.about.to_dict() else {}
+        if self.persons:
+            beside["persons"] = self.persons
+        write_document({**self.to_dict(), **beside}, Path(path), header)
 
 
 def _is_plain(attribute: Attribute) -> bool:
@@ -327,6 +342,8 @@ def _is_plain(attribute: Attribute) -> bool:
         and attribute.type is Type.WHOLE
         and not attribute.default
         and attribute.answer is None
+        and attribute.meaning == UNSAID
+        and attribute.spelling == PLAIN
     )
 
 
@@ -335,18 +352,26 @@ def _entry(attribute: Attribute) -> Json:
     answer = attribute.answer
     if answer is None:
         return attribute.to_dict()
-    return {"values": list(answer.values), "separator": answer.separator}
+    entry: Json = {"values": list(answer.values), "separator": answer.separator}
+    if answer.missing_words:
+        entry["missing"] = list(answer.missing_words)
+    return {**entry, **attribute.meaning.to_dict()}
 
 
 def _answers(name: str, entry: Document) -> tuple[Attribute, ...]:
-    unknown = set(entry) - {"values", "separator"}
+    unknown = set(entry) - {"values", "separator", "missing", *meanings.KEYS}
     if unknown or not isinstance(entry.get("values"), list | tuple):
         found = f"unknown key {min(unknown)!r}" if unknown else "no list of values"
         raise SchemaError(
-            f"attribute {name!r}: {found}; a column with a separator has values and separator only "
-            "(a cell without any answer is a missing one)"
+            f"attribute {name!r}: {found}; a column with a separator has values, separator, "
+            f"missing, {', '.join(meanings.KEYS[:-1])} and labels (a cell without any answer is "
+            "missing)"
         )
-    return Attribute.answers(name, entry["values"], separator=entry["separator"])
+    parts = Attribute.answers(
+        name, entry["values"], separator=entry["separator"], missing=entry.get("missing", True)
+    )
+    meaning = Meaning.read(name, entry)
+    return tuple(part.meaning_of(meaning) for part in parts)
 
 
 def _run_at_the_end(names: Sequence[str]) -> int:
@@ -385,5 +410,7 @@ def _binary_columns(entry: object) -> tuple[list[str], tuple[str, ...]]:
             )
         names.extend(f"{prefix}{position}" for position in range(count))
     pattern = entry.get("pattern", [])
-    patterns = (pattern,) if isinstance(pattern, str) else tuple(pattern)
-    return names, patterns
+    patterns = [pattern] if isinstance(pattern, str) else pattern
+    if not isinstance(patterns, list | tuple):
+        raise SchemaError(f"binary_columns: pattern = {pattern!r}; expected text or a list of it")
+    return names, tuple(patterns)

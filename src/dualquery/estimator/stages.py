@@ -148,6 +148,12 @@ def prepare(
     source = _weighed(source, mechanism, OutOfDomain.parse(tuning.out_of_domain))
     bound = source.bind(schema)
     workload = tuning.workload(bound, asked)
+    if schema.persons and mechanism.unit is None:
+        notice(
+            f"the schema says that {schema.persons!r} tells persons apart, who may have several "
+            f"rows: with --unit {schema.persons} --most-records N all rows of a person are "
+            "protected together; now each row is for itself"
+        )
     untouched = Actions.plain(workload).untouched
     if untouched:
         notice(about_untouched(untouched, len(bound)))

@@ -29,8 +29,9 @@ SAME = 1e-4
 HOTTEST = 1e15
 """Temperatures and scales of noise are at most this large."""
 
-_LARGE = 1e30
-"""Parameters of models are at most this large: their squares are finite in single precision."""
+_LARGE = 1e15
+"""Parameters of models are at most this large: whatever step is made of them, and divided by the
+smallest divisor, stays finite in single precision."""
 
 _SHARED = ("attributes", "codes", "largest", "queries", "rounds")
 """Sizes that all rounds have in common."""
@@ -80,7 +81,7 @@ _MOVES = {
     "record": Declared("i4", ("attributes",), least=0, below="largest"),
     "logits": Declared("f4", ("parameters",), least=-_LARGE, most=_LARGE),
     "_mean": Declared("f4", ("parameters",), least=-_LARGE, most=_LARGE),
-    "_square": Declared("f4", ("parameters",), least=-_LARGE, most=_LARGE),
+    "_square": Declared("f4", ("parameters",), least=0.0, most=_LARGE**2),
     "members": Declared("f4", ("members", "parameters"), least=-_LARGE, most=_LARGE),
 }
 

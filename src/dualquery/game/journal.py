@@ -32,6 +32,7 @@ import hmac
 import io
 import json
 import os
+import re
 import secrets
 import struct
 import uuid
@@ -65,6 +66,7 @@ _ROUND = struct.Struct("<Q")
 _DRAWS, _SEALED, _MOVE = b"draw", b"seal", b"move"
 _RUN, _ROUNDS, _USED = "run.json", "rounds.bin", "used.bin"
 _PUBLISHED, _DONE = "published.json", "done.json"
+_COUNTED = ("key", "digest")
 
 
 class NoJournal:
@@ -478,7 +480,7 @@ def published(directory: Path) -> tuple[str, str] | None:
     if not ((directory / _PUBLISHED).exists() and (directory / _RUN).exists()):
         return None
     identity = str(_read_run(directory)["id"])
-    return identity, str(_read_sealed(directory / _PUBLISHED)["release"])
+    return identity, str(_read_sealed(directory / _PUBLISHED).get("release"))
 
 
 def may_begin(directory: Path) -> bool:
@@ -632,7 +634,22 @@ def _read_run(directory: Path) -> Document:
             f"there is no unfinished run at {str(directory)!r}; if it was killed before its first "
             "draw, nothing was charged: run it again without resume"
         )
-    return _read_sealed(directory / _RUN)
+    content = _read_sealed(directory / _RUN)
+    identity, counts = content.get("id"), content.get("counts")
+    if (
+        not isinstance(content.get("run"), dict)
+        or not _is_hexadecimal(identity)
+        or not (
+            counts is None
+            or (isinstance(counts, dict) and all(_is_hexadecimal(counts.get(n)) for n in _COUNTED))
+        )
+    ):
+        raise ReleaseError(f"{str(directory / _RUN)!r} was forged; the run cannot be resumed")
+    return content
+
+
+def _is_hexadecimal(text: object) -> bool:
+    return isinstance(text, str) and re.fullmatch(r"([0-9a-f]{2})+", text) is not None
 
 
 def _read_sealed(path: Path) -> Document:

@@ -237,9 +237,11 @@ def _write_files(release: Published, folder: Path) -> None:
         folder / "records.parquet",
         release.file_notes,
     )
-    from dualquery.release.page.render import render_page  # readers do not wait for the page
+    from dualquery.release.page.download import Beside  # readers do not wait for the page
+    from dualquery.release.page.render import render_page
 
-    (folder / "report.html").write_text(render_page(release), encoding="utf-8")
+    files = [Beside.of(file) for file in sorted(folder.iterdir())]
+    (folder / "report.html").write_text(render_page(release, files), encoding="utf-8")
     content = _description(release, folder)
     content["digest"] = content_digest(content)
     (folder / "release.json").write_text(

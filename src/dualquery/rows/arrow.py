@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,20 @@ from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows import table as tables
 from dualquery.rows.cells import column_of_objects
+from dualquery.rows.documented import Documented
 from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.table import ArrowBlock, reading
 
 
 class ArrowTable:
-    """A table that gives Arrow batches: the base of all frames and files."""
+    """A table that gives Arrow batches: the base of all frames and files.
+
+    Attributes:
+        header: the names of its columns.
+        documented: what a statistical file says about its columns.
+    """
+
+    documented: Mapping[str, Documented] = {}
 
     def __init__(self, header: Sequence[str]) -> None:
         self.header = tuple(header)

@@ -24,6 +24,7 @@ from dualquery.domain.answers import split
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.types import (
     MOST_EXACT,
+    Key,
     Type,
     has_lost_digits,
     key_of,
@@ -102,7 +103,7 @@ class CellReader:
     @cached_property
     def _missing_keys(self) -> frozenset[object]:
         kind = self.attribute.cell_type
-        keys = () if kind is Type.TEXT else (key_of(kind, word) for word in self.words)
+        keys = () if kind is Type.TEXT else (self._key(kind, word) for word in self.words)
         return frozenset(key for key in keys if key is not None)
 
     @cached_property
@@ -142,6 +143,7 @@ class CellReader:
         kind = self.attribute.type
         if isinstance(cell, float) and not kind.is_temporal:
             return cell
+        cell = self.attribute.spelling.plain(kind, cell)
         try:
             number = number_of(kind, cell)
             if number is None and isinstance(cell, str) and not kind.is_temporal:
@@ -156,13 +158,17 @@ class CellReader:
             return self.outside
         if has_lost_digits(cell) and self._is_exact:
             raise lost_digits(self.attribute.column)
-        key = key_of(kind, cell)
+        key = self._key(kind, cell)
         if key is not None and key in self._missing_keys:
             return self.missing
         code = None if key is None else self._known.get(key)
         if code is None and kind is Type.TEXT:
             code = self._known.get(loose_text(cell))
         return self.outside if code is None else code
+
+    def _key(self, kind: Type, cell: object) -> Key | None:
+        read = self.attribute.spelling.plain(kind, cell)
+        return None if read is None else key_of(kind, read)
 
     def _code_of_answers(self, cell: object) -> int:
         """Whether a cell holds the answer; a missing cell holds none.
@@ -171,7 +177,9 @@ class CellReader:
         """
         answer = self.attribute.answer
         assert answer is not None  # the caller has looked
-        given = [] if cell is None else split(text_of(cell), answer.separator)
+        text = "" if cell is None else text_of(cell)
+        gone = text.strip() in answer.missing_words
+        given = [] if gone else split(text, answer.separator, answer.values)
         if self.refuses and not set(answer.values).issuperset(given):
             return OUTSIDE
         return int(answer.value in given)

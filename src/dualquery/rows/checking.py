@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dualquery.base.errors import DualQueryError, ParameterError, TableError
+from dualquery.base.errors import DualQueryError, ParameterError, TableError, UnavailableError
 from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.grid import Grid
@@ -28,7 +27,7 @@ from dualquery.privacy.unit import Weight
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.encoding import OutOfDomain, judge_column
 from dualquery.rows.long import LongTable
-from dualquery.rows.opening import open_table
+from dualquery.rows.opening import is_absent, open_table
 from dualquery.rows.refusals import MISSING_CELL, refusal_text, shown
 from dualquery.rows.table import Table
 from dualquery.rows.weights import ByWeight
@@ -140,7 +139,7 @@ def check(
     try:
         opened = open_table(table)
     except DualQueryError as error:
-        if isinstance(table, str | Path) and not Path(table).exists():
+        if isinstance(error, UnavailableError) or is_absent(table):
             raise  # there is nothing to check
         return Check(0, (Finding("", str(error)),))
     if isinstance(opened, ArrowTable):

@@ -7,6 +7,7 @@ other rows are read, and a quote that is never closed goes unnoticed.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,10 @@ from dualquery.base.threads import thread_count
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.table import reading
 
+CSV_ENDINGS = tuple(kind + packed for kind in (".csv", ".tsv") for packed in
+                    ("", ".gz", ".bz2", ".zst"))  # fmt: skip
+"""How the names of CSV files end; packed ones are unpacked while they are read."""
+
 PART_BYTES = 1 << 20
 """How many bytes are parsed at a time: they are still in the cache when cells are made."""
 
@@ -32,27 +37,49 @@ _MARK = b"\xef\xbb\xbf"
 """What some programs write at the beginning of a file of UTF-8 text."""
 
 
+def known_encoding(name: str) -> str:
+    """The encoding of that name, if each of its bytes, or pairs of bytes, stands for itself.
+
+    In others, one broken character could swallow a separator, and with it other cells.
+    """
+    try:
+        codec = codecs.lookup(name)
+        if codec.name in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"):
+            return codec.name
+        if len(codec.decode(bytes(range(256)), "replace")[0]) == 256:
+            return codec.name
+    except (LookupError, TypeError, UnicodeError, ValueError):
+        pass
+    raise TableError(
+        f"encoding {name!r} is not known; expected utf-8, utf-16, latin-1, windows-1252 or another "
+        "one with one byte per character; convert other files with iconv -t utf-8"
+    )
+
+
 class CsvTable(ArrowTable):
-    """A CSV file, plain or gzipped; every cell is read as text and judged by the schema.
+    """A CSV file, plain or packed; every cell is read as text and judged by the schema.
 
     In a file of one column a blank line is a missing cell. If it were skipped, the number of rows,
     which is published, would depend on a cell. In a file of several columns a row of missing cells
     is a line of separators, and a blank line is no row.
 
     Cells are separated by commas, in a `.tsv` file by tabs. Where commas are decimal points,
-    programs write semicolons: a header that has some, and no comma, is taken so. Rows have no say.
+    programs write semicolons: a header that has some, and no comma, is taken so, and one with tabs
+    or bars as well. Rows have no say.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
+        self.encoding = None if encoding is None else known_encoding(encoding)
         self.single = False
         self.separator = "\t" if ".tsv" in path.suffixes else ","
         with reading(path):
             line = self._first_line()
             header = self._names(line)
-            if len(header) == 1 and ";" in header[0] and not line.startswith(b'"'):
-                self.separator = ";"
-                header = self._names(line)
+            for separator in (";", "\t", "|"):
+                if len(header) == 1 and separator in header[0] and not line.startswith(b'"'):
+                    self.separator = separator
+                    header = self._names(line)
         super().__init__(header)
         self.single = len(self.header) == 1
 
@@ -103,11 +130,15 @@ class CsvTable(ArrowTable):
     def _pieces(self) -> Iterator[tuple[int, bytes]]:
         """The file in pieces of whole rows, and how many line ends each has."""
         rest, lines = b"", 0
+        text = None if self.encoding is None else codecs.getincrementaldecoder(self.encoding)
+        decoder = None if text is None else text("replace")
         with pa.input_stream(str(self.path), compression="detect") as stream:
-            while block := stream.read(max(PART_BYTES, len(rest))):
+            while read := stream.read(max(PART_BYTES, len(rest))):
+                block = read if decoder is None else decoder.decode(read).encode()
                 if b"\0" in block:
                     raise TableError(
-                        f"{str(self.path)!r} holds a NUL byte, which no text has; save it as UTF-8"
+                        f"{str(self.path)!r} holds a NUL byte, which no text has; save it as "
+                        "UTF-8, or say --encoding utf-16"
                     )
                 rest += block
                 end, count = self._whole(rest, lines)
@@ -175,7 +206,8 @@ class CsvTable(ArrowTable):
             line.decode()
         except UnicodeDecodeError:
             raise TableError(
-                f"{str(self.path)!r}: the header is not UTF-8 text; save the file as UTF-8"
+                f"{str(self.path)!r}: the header is not UTF-8 text; save the file as UTF-8, or say "
+                "--encoding windows-1252, or whatever it is"
             ) from None
         found = csv.read_csv(
             pa.BufferReader(line + b"\n"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.compute as pc
 
 from dualquery.base.checks import whole
@@ -17,16 +18,21 @@ from dualquery.domain.answers import split
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.declaration import FILL_IN, Declaration
 from dualquery.domain.grid import MOST_DECIMALS, Grid
+from dualquery.domain.meaning import Meaning
 from dualquery.domain.schema import Schema
+from dualquery.domain.spelling import PLAIN
 from dualquery.domain.sub_bins import SubBins
 from dualquery.domain.types import Type, spelled
 from dualquery.rows.arrow import ArrowTable
+from dualquery.rows.documented import Documented
+from dualquery.rows.encoding import OutOfDomain
 from dualquery.rows.long import LongTable
 from dualquery.rows.opening import open_table
 from dualquery.rows.priced import draft_with_price
 from dualquery.rows.profiles import Profile, read_profiles
 from dualquery.rows.readable import readable_edges
 from dualquery.rows.sparse import OnesTable
+from dualquery.rows.spelt import month_first
 
 MOST_VALUES = 50
 """A column with more different numbers than this is cut into bins."""
@@ -46,6 +52,9 @@ MOST_WRITTEN = 6
 SEVERAL = 0.1
 """If at least this share of the cells has a separator, they may hold several answers."""
 
+MOST_COMPARED = 40
+"""How many columns of values are compared in pairs, to see which one determines another."""
+
 COLUMNS_AT_ONCE = 512
 """How many columns are read in one pass over the table."""
 
@@ -55,6 +64,7 @@ HEADER = (
     "publicly known about each column (code books, questionnaires, physical limits),",
     "add values that could occur but did not, and remove the line `draft = true` when that is",
     "done. Until then no release takes this schema.",
+    "label, description and unit are for readers; what stays empty is left out.",
 )
 
 _ID_NAME = re.compile(
@@ -65,8 +75,11 @@ _WEIGHT_NAME = re.compile(
     r"(^|[_\W])(p|f|hh|survey|sampl(e|ing)|final|person)?_?(weights?|wgt|wt)($|[_\W\d])",
     re.IGNORECASE,
 )
-_COMMA = re.compile(r"[+-]?[\d.]*\d,\d+\Z")
-_OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
+_PERSON_NAME = re.compile(
+    r"(^|[_\W])(patient|person|subject|respondent|participant|pupil|student|customer|client|user"
+    r"|member|employee|household|case|p(atient)?id|pnr|kunde|versicherte)s?($|[_\W\d]|id|nr|no)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -189,14 +202,27 @@ def draft(
     made: list[Attribute] = []
     left_out: dict[str, str] = {}
     review: dict[str, str] = {}
+    persons: list[str] = []
     for profile in _profiles(table, names):
         separator, answers = _answers(profile)
         if answers:
-            made.extend(Attribute.answers(profile.name, answers, separator=separator))
-            review[profile.name] = f"cells hold several answers with {separator!r} between them"
+            words = profile.words or True
+            made.extend(
+                Attribute.answers(profile.name, answers, separator=separator, missing=words)
+            )
+            review[profile.name] = (
+                f"cells hold several answers with {separator!r} between them; an answer that "
+                "holds it itself has to be put together in values"
+            )
             continue
         reason = _reason_to_leave_out(profile)
         if reason:
+            if _may_be_person(profile, reason):
+                persons.append(profile.name)
+                reason += (
+                    f"; persons with several rows? Then release with --unit {profile.name} "
+                    "--most-records N, so that all rows of a person are protected together"
+                )
             left_out[profile.name] = reason
             continue
         attribute, note = _attribute(profile, bins)
@@ -206,7 +232,10 @@ def draft(
     if not made:
         told = "; ".join(f"column {name!r} {reason}" for name, reason in left_out.items())
         raise TableError(f"no column of the table can be drafted: {brief(told)}")
-    return Draft(Schema(_binaries_last(made), draft=True), left_out, review)
+    schema = Schema(_binaries_last(made), draft=True, persons=persons[0] if persons else "")
+    for name, told in _fixed_columns(table, schema).items():
+        review[name] = "; ".join(filter(None, [review.get(name, ""), told]))
+    return Draft(schema, left_out, review)
 
 
 SKELETON = (
@@ -269,7 +298,7 @@ def _chosen(
 def _profiles(table: ArrowTable, names: Sequence[str]) -> Iterator[Profile]:
     for first in range(0, len(names), COLUMNS_AT_ONCE):
         part = names[first : first + COLUMNS_AT_ONCE]
-        profiles, rows = read_profiles(table.batches(part), part)
+        profiles, rows = read_profiles(table.batches(part), part, table.documented)
         if not rows:
             raise TableError("the table has no rows; a draft needs some")
         yield from profiles.values()
@@ -289,14 +318,14 @@ def _reason_to_leave_out(profile: Profile) -> str:
         unique = repeats == 1.0 and profile.present >= FEWEST_ROWS
         named = bool(_ID_NAME.search(profile.name))
         running = unique and profile.rising
-        if running or (named and repeats < FEWEST_REPEATS and profile.different > MOST_VALUES):
+        many = profile.different > MOST_VALUES
+        if running or (named and repeats < FEWEST_REPEATS and many):
+            return f"looks like an identifier: {told}"
+        if many and repeats > 1.0 and _PERSON_NAME.search(profile.name):
             return f"looks like an identifier: {told}"
         return ""
     if profile.kind is not Type.TEXT or profile.categories:
         return ""
-    other = _other_form(profile)
-    if other and profile.different > MOST_VALUES:
-        return other
     unique = repeats == 1.0 and profile.present >= FEWEST_ROWS
     many = profile.different > MOST_VALUES and repeats < FEWEST_REPEATS
     if unique or many:
@@ -312,11 +341,14 @@ def _answers(profile: Profile) -> tuple[str, list[str]]:
     """What stands between several answers of a cell, and all answers; none if it is not so."""
     if profile.problem or profile.categories or profile.kind is not Type.TEXT:
         return "", []
-    for separator in (";", "|"):
+    for separator in (";", "|", ",", "/"):
         held = sum(n for cell, n in profile.cells.items() if separator in str(cell))
         if held < SEVERAL * profile.present:
             continue
         parts = {part for cell in profile.cells for part in split(cell, separator)}
+        alone = parts & {str(cell).strip() for cell in profile.cells}
+        if separator in (",", "/") and 2 * len(alone) < len(parts):
+            continue  # such as a town and its country: neither stands alone
         if len(parts) <= MOST_VALUES and len(parts) < profile.different:
             return separator, sorted(parts)
     return "", []
@@ -326,19 +358,52 @@ def _count(profile: Profile) -> str:
     return f"{'at least ' if profile.uncounted else ''}{profile.different:,}"
 
 
-def _other_form(profile: Profile) -> str:
-    """What is said about numbers and dates that are written as the package does not read them."""
-    texts = [str(cell).strip() for cell in list(profile.cells)[:1000]]
-    if all(_COMMA.match(text) for text in texts):
-        return "has numbers with a decimal comma; expected 3.5"
-    if all(_OTHER_DATE.match(text) for text in texts):
-        return "has dates in another form; expected 2022-03-01"
-    return ""
+def _may_be_person(profile: Profile, reason: str) -> bool:
+    """Whether a column that is left out may tell persons apart, some of whom have several rows."""
+    repeats = profile.present / profile.different if profile.different else 1.0
+    named = _PERSON_NAME.search(profile.name) or _ID_NAME.search(profile.name)
+    if repeats < 1.05 or profile.uncounted:
+        return False
+    return "identifier" in reason or ("too many" in reason and bool(named))
+
+
+def _fixed_columns(table: ArrowTable, schema: Schema) -> dict[str, str]:
+    """What is said about columns that another column determines, by the column that does.
+
+    Only the first rows are looked at, and columns of values that are neither few nor too many.
+    """
+    places = [
+        place for place, one in enumerate(schema.attributes)
+        if one.answer is None and not one.edges and 2 < one.size <= MOST_LISTED
+    ][:MOST_COMPARED]  # fmt: skip
+    if len(places) < 2:
+        return {}
+    block = next(iter(table.blocks(schema, places, OutOfDomain.MISSING)))
+    codes = {place: block.codes(place).astype(np.int64) for place in places}
+    found: dict[str, list[str]] = {}
+    for first in places:
+        seen = len(np.unique(codes[first]))
+        for second in places:
+            few = len(np.unique(codes[second]))
+            if second == first or not 1 < few <= seen or 2 * seen > block.rows:
+                continue
+            pairs = codes[first] * schema.attributes[second].size + codes[second]
+            if len(np.unique(pairs)) == seen and (few < seen or first < second):
+                named = schema.attributes[first].name
+                found.setdefault(named, []).append(schema.attributes[second].name)
+    return {
+        name: f"each value goes with one value of {', '.join(others)}: leave those out, or, if it "
+        "is so by definition, declare determines"
+        for name, others in found.items()
+    }
 
 
 def _attribute(profile: Profile, bins: int) -> tuple[Attribute, str]:
     """An attribute for a column, and what to review about it."""
     attribute, note = _domain(profile, bins)
+    if profile.spelling != PLAIN:
+        attribute = replace(attribute, spelling=profile.spelling)
+        note = "; ".join(filter(None, [_how_it_is_written(profile), note]))
     if profile.words:
         attribute = attribute.missing_as(*profile.words)
         said = ", ".join(repr(word) for word in profile.words)
@@ -346,7 +411,33 @@ def _attribute(profile: Profile, bins: int) -> tuple[Attribute, str]:
     if _may_weigh(profile):
         said = f"a survey weight? Then leave it out, and release with --weight {profile.name}"
         note = "; ".join(filter(None, [said, note]))
+    if profile.documented is not None:
+        attribute = _with_words(attribute, profile.documented)
     return attribute, note
+
+
+def _with_words(attribute: Attribute, told: Documented) -> Attribute:
+    """The attribute with the label of its column, and those of its values and missing cells."""
+    words = attribute.missing_words
+    known = [
+        (value, text)
+        for value, text in told.labels
+        if value in words or (attribute.values and attribute.code_of_value(value) is not None)
+    ]
+    return attribute.meaning_of(Meaning(label=told.label, labels=tuple(known)))
+
+
+def _how_it_is_written(profile: Profile) -> str:
+    """What is said about cells that are not written as the package does it."""
+    way = profile.spelling
+    said = ", ".join(f"{key} = {value!r}" for key, value in way.to_dict().items())
+    other = month_first(way)
+    texts = [cell for cell in profile.cells if isinstance(cell, str)]
+    if other is not None and all(other.number(profile.kind, t) is not None for t in texts):
+        return f"read with {said}; or does the month stand first?"
+    if way.thousands == "," and not any("." in text for text in texts):
+        return f"read with {said}; or is the comma a decimal one?"
+    return f"read with {said}"
 
 
 def _may_weigh(profile: Profile) -> bool:
@@ -360,6 +451,9 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
     name, kind, missing = profile.name, profile.kind, profile.has_missing
     if kind is Type.YES_NO:
         return Attribute.binary(name, missing=missing, type=kind), ""
+    labelled = _labelled(profile, bins)
+    if labelled is not None:
+        return labelled, ""
     if kind is Type.TEXT:
         texts = profile.texts()
         group = _prefix(texts)
@@ -379,7 +473,16 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
         return Attribute.binary(name, missing=missing), ""
     different = len(set(numbers))
     if kind is Type.WHOLE and different <= min(MOST_VALUES, 2 * bins):
-        return Attribute.categorical(name, profile.whole_values(), missing=missing), ""
+        values = profile.whole_values()
+        first, last = int(values[0]), int(values[-1])
+        gaps = last - first + 1 - different
+        if 0 < gaps <= different / 4:  # such as the one score that nobody has
+            filled = range(first, last + 1)
+            return (
+                Attribute.categorical(name, filled, missing=missing),
+                f"{gaps} value{'s' if gaps > 1 else ''} between the others did not occur",
+            )
+        return Attribute.categorical(name, values, missing=missing), ""
     if different == 1:  # some other cells are missing
         cell = spelled(kind, profile.numbers[0]) if kind.is_temporal else float(numbers[0])
         return Attribute.categorical(name, [cell], missing=missing, type=kind), ""
@@ -396,6 +499,28 @@ def _domain(profile: Profile, bins: int) -> tuple[Attribute, str]:
         told = "the far end is where the table ends; may everybody know that (reached)?"
         note = "; ".join(filter(None, [note, told]))
     return made, note
+
+
+def _labelled(profile: Profile, bins: int) -> Attribute | None:
+    """A column of codes, as a statistical file documents them; None if it is not one."""
+    told = profile.documented
+    if told is None:
+        return None
+    words = set(profile.words)
+    codes = [value for value, _ in told.labels if value not in words]
+    seen = profile.texts()
+    many = profile.different > max(MOST_VALUES, 2 * bins)
+    if not codes or told.level == "scale" or (many and not set(seen) <= set(codes)):
+        return None
+    whole = profile.kind is Type.WHOLE and all(re.fullmatch(r"-?\d+", code) for code in codes)
+    every = list(dict.fromkeys([*codes, *seen]))
+    if not whole and profile.kind is not Type.TEXT:
+        return None
+    values = sorted(map(int, every)) if whole else every
+    if set(values) == {0, 1}:
+        return Attribute.binary(profile.name, missing=profile.has_missing)
+    ordered = {"nominal": False, "ordinal": True}.get(told.level)
+    return Attribute.categorical(profile.name, values, missing=profile.has_missing, ordered=ordered)
 
 
 def _decimals(profile: Profile, edges: Sequence[float]) -> int | None:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from dualquery.base.errors import TableError
 from dualquery.base.similar import brief
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.spelling import PLAIN
 from dualquery.domain.types import DAY, Type
 from dualquery.rows.cells import CellReader, python_cells
 from dualquery.rows.cells import OutOfDomain as OutOfDomain
@@ -121,8 +122,8 @@ def _judge(column: pa.Array, reader: CellReader) -> Judged:
             return Judged(flags, lambda row: int(flags[row]))
     if attribute.is_numeric and not attribute.type.is_temporal:
         if pa.types.is_decimal(column.type):  # digit by digit; as a double it would be rounded
-            column = column.cast(pa.string())
-        if is_text(column.type):
+            return _judge_written_numbers(column.cast(pa.string()), reader)
+        if is_text(column.type) and attribute.spelling == PLAIN:
             return _judge_written_numbers(column, reader)
     distinct = distinct_text(column) or _distinct(column)
     cells = python_cells(distinct.cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,8 +16,11 @@ import pyarrow.compute as pc
 
 from dualquery.base.errors import DualQueryError, TableError
 from dualquery.domain.grid import written_decimals
+from dualquery.domain.spelling import PLAIN, Spelling
 from dualquery.domain.types import DAY, Number, Type, number_of, text_of
+from dualquery.rows.documented import Documented
 from dualquery.rows.encoding import plain_column, unreadable
+from dualquery.rows.spelt import run_together, ways_to_read
 
 MOST_COUNTED = 200_000
 """How many different cells of a column are told apart."""
@@ -28,11 +31,22 @@ FEW_ODD = 0.02
 MOST_ODD = 5
 """How many different odd cells there may be."""
 
+MOST_TRIED = 200
+"""How many different cells of text are tried in all ways; only ways that fit those go on."""
+
 _GONE = frozenset({"na", "n/a", "nan", "null", "?"})
 """Words that stand for a missing cell in any column, whatever their case."""
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _WHOLE = re.compile(r"[+-]?\d+\Z", re.ASCII)
+_DECIMALS = re.compile(r"[.,]\d{1,2}\b(?![.,])")
+_NO_ANSWER = re.compile(
+    r"refus|don.?t know|not? (stated|known|answer|applicable)|missing|unknown|no answer"
+    r"|keine angabe|wei(ss|ß) nicht|sans r.ponse|n/a\b|prefer not|inapplicable",
+    re.IGNORECASE,
+)
+"""Labels of values that are no answer."""
+
 _YES_NO = frozenset({"yes", "no", "true", "false", "y", "n"})
 
 
@@ -54,6 +68,7 @@ class Profile:
         high: the largest number among them.
         rising: whether whole numbers rise from row to row, as running numbers do.
         last: the last of them so far.
+        documented: what the file says about the column; None if it is no statistical file.
     """
 
     name: str
@@ -69,6 +84,7 @@ class Profile:
     high: float = -math.inf
     rising: bool = True
     last: object = None
+    documented: Documented | None = None
 
     def read(self, batch: pa.Array) -> None:
         """Take in some more cells."""
@@ -126,23 +142,59 @@ class Profile:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Words among the cells that stand for a missing one, and the few odd cells of a column
-        that otherwise has numbers or dates."""
-        said = {c for c in self.counts if isinstance(c, str) and c.strip().lower() in _GONE}
+        """Cells that stand for a missing one: such words, what the file says, and the few odd cells
+        of a column that otherwise has numbers or dates."""
+        if self.documented is not None:
+            return self._documented_words(self.documented)
         if self.held is None or not _is_text(self.held):
             return ()
-        rest = {cell: n for cell, n in self.counts.items() if cell not in said}
-        odd = self._odd(rest)
-        return tuple(sorted({str(cell).strip() for cell in (*said, *odd)}))
+        return tuple(sorted({str(cell).strip() for cell in (*self._gone, *self._way[2])}))
 
-    def _odd(self, rest: dict[object, int]) -> list[object]:
+    def _documented_words(self, told: Documented) -> tuple[str, ...]:
+        """The declared codes of missing cells, those of its ranges only if they have a label or
+        occur; and without any, labels of a few codes that say that there is no answer."""
+        named = [value for value, _ in told.labels]
+        seen = [text_of(cell) for cell in self.counts]
+        words = {*told.missing, *(text for text in (*named, *seen) if told.is_missing(text))}
+        if not words:
+            words = {value for value, text in told.labels if _NO_ANSWER.search(text)}
+        return tuple(sorted(words))
+
+    @cached_property
+    def _gone(self) -> frozenset[object]:
+        """Words among the cells that stand for a missing one in any column."""
+        said = (c for c in self.counts if isinstance(c, str) and c.strip().lower() in _GONE)
+        return frozenset(said)
+
+    @cached_property
+    def _way(self) -> tuple[Type | None, Spelling, list[object]]:
+        """How cells of text are meant: their type, how they are written, and the few odd ones."""
+        rest = {cell: n for cell, n in self.counts.items() if cell not in self._gone}
+        some = [str(cell).strip() for cell in list(rest)[:MOST_TRIED]]
         total = sum(rest.values())
-        for kind in (Type.DECIMAL, Type.DATE, Type.TIMESTAMP, Type.TIME):
-            unfit = [cell for cell in rest if number_of(kind, cell) is None]
+        for kind, way in ways_to_read(self.name, some):
+            if sum(way.number(kind, text) is None for text in some) > MOST_ODD:
+                continue
+            unfit = [cell for cell in rest if way.number(kind, cell) is None]
             share = sum(rest[cell] for cell in unfit)
             if len(rest) > len(unfit) and len(unfit) <= MOST_ODD and share <= FEW_ODD * total:
-                return unfit
-        return []
+                return kind, way, unfit
+        return None, PLAIN, []
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """How the cells are written, where that is not the package's own way."""
+        held = self.held
+        if held is None or self.categories:
+            return PLAIN
+        if _is_text(held):
+            return self._way[1]
+        if pa.types.is_integer(held) and self.counts and not self.uncounted:
+            texts = [text_of(cell) for cell in self.counts]
+            for kind, way in run_together(self.name, texts):
+                if all(way.number(kind, text) is not None for text in texts):
+                    return way
+        return PLAIN
 
     @cached_property
     def cells(self) -> dict[object, int]:
@@ -150,9 +202,7 @@ class Profile:
         if not self.words:
             return dict(self.counts)
         return {
-            cell: n
-            for cell, n in self.counts.items()
-            if not isinstance(cell, str) or cell.strip() not in self.words
+            cell: n for cell, n in self.counts.items() if text_of(cell).strip() not in self.words
         }
 
     @property
@@ -175,13 +225,17 @@ class Profile:
         held = self.held
         if held is None or self.categories:
             return Type.TEXT
+        if self.spelling.format and not _is_text(held):
+            return Type.DATE if "%d" in self.spelling.format else Type.TIME
         if pa.types.is_boolean(held):
             return Type.YES_NO
         if pa.types.is_integer(held):
             return Type.WHOLE
         if pa.types.is_floating(held) or pa.types.is_decimal(held):
-            # pandas turns whole numbers into decimals as soon as one of them is missing.
-            return Type.WHOLE if self.missing and self._all_whole() else Type.DECIMAL
+            # pandas turns whole numbers into decimals as soon as one of them is missing. SPSS and
+            # SAS know no others.
+            may_be_whole = self.missing or self.documented is not None
+            return Type.WHOLE if may_be_whole and self._all_whole() else Type.DECIMAL
         if pa.types.is_date(held):
             return Type.DATE
         if pa.types.is_timestamp(held):
@@ -195,6 +249,10 @@ class Profile:
             return Type.TEXT
         if {text.lower() for text in texts} <= _YES_NO:
             return Type.YES_NO
+        kind, way, _ = self._way
+        if way != PLAIN and kind is not None:
+            plain = kind is Type.DECIMAL and self._all_whole()
+            return Type.WHOLE if plain and not any(_DECIMALS.search(t) for t in texts) else kind
         if any(_LEADING_ZERO.match(text) and "." not in text and ":" not in text for text in texts):
             leading = any(_WHOLE.match(text) for text in texts)
             if leading and all(_WHOLE.match(text) for text in texts):
@@ -216,7 +274,7 @@ class Profile:
         return all(self._number(Type.DECIMAL, cell).is_integer() for cell in self.cells)
 
     def _number(self, kind: Type, cell: object) -> float:
-        number = number_of(kind, cell)
+        number = self.spelling.number(kind, cell)
         return math.nan if number is None else float(number)
 
     @cached_property
@@ -253,10 +311,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def read_profiles(
-    batches: Iterable[pa.RecordBatch], names: Iterable[str]
+    batches: Iterable[pa.RecordBatch],
+    names: Iterable[str],
+    documented: Mapping[str, Documented],
 ) -> tuple[dict[str, Profile], int]:
     """The profiles of some columns, and the number of rows."""
-    profiles = {name: Profile(name) for name in names}
+    profiles = {name: Profile(name, documented=documented.get(name)) for name in names}
     rows = 0
     for batch in batches:
         rows += batch.num_rows

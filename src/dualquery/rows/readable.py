@@ -16,6 +16,9 @@ Numbers = npt.NDArray[np.float64]
 CROWDED = 0.5
 """If one of the equal bins holds more than this share of the cells, edges follow quantiles."""
 
+_NATURAL = (9, 10, 12, 23, 24, 31, 52, 53, 59, 60, 99, 100, 365, 366)
+"""Where counts of minutes, days, weeks and points end: such a largest number is an end itself."""
+
 _MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12_000, 60_000)
 _DAYS = (1, 2, 7, 14)
 _SECONDS = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, DAY)
@@ -30,6 +33,7 @@ def readable_edges(kind: Type, numbers: Numbers, bins: int) -> tuple[list[Number
         bins: about how many bins.
     """
     low, high = float(numbers.min()), float(numbers.max())
+    ends = math.floor(low), math.ceil(high)
     if kind is Type.TIME:
         return _steps(0.0, float(DAY), bins, _SECONDS), False
     if kind is Type.TIMESTAMP:
@@ -44,14 +48,17 @@ def readable_edges(kind: Type, numbers: Numbers, bins: int) -> tuple[list[Number
     if len(equal) > 2 and counts.max() > CROWDED * len(numbers):
         quantiles = _round_quantiles(numbers, bins)
         if len(quantiles) > 2:
-            return _of_kind(quantiles, kind), True
-    return _of_kind(equal, kind), False
+            return _of_kind(quantiles, kind, *ends), True
+    return _of_kind(equal, kind, *ends), False
 
 
-def _of_kind(edges: list[float], kind: Type) -> list[Number]:
+def _of_kind(edges: list[float], kind: Type, first: int, last: int) -> list[Number]:
     if kind is Type.WHOLE:
         low, high = math.floor(edges[0]), math.ceil(edges[-1])
-        return sorted({low, high, *(round(edge) for edge in edges[1:-1])})
+        inner = (round(edge) for edge in edges[1:-1])
+        if last in _NATURAL and low >= 0:
+            low, high = (1 if low == 0 and first >= 1 else low), last
+        return sorted({low, high, *(edge for edge in inner if low < edge < high)})
     return [int(edge) if edge.is_integer() else edge for edge in edges]
 
 
@@ -113,7 +120,7 @@ def _days(low: int, high: int, bins: int) -> list[int]:
     first, last = _month(low), _month(high - 1) + 1
     for step in _MONTHS:
         begin, end = first // step, -(-last // step)
-        if end - begin <= bins + 1:
+        if end - begin <= (bins + 1 if step > 1 else 2.4 * bins):  # two years, by months
             break
     return [_first_day(step * place) for place in range(begin, end + 1)]
 

@@ -52,6 +52,11 @@ def refusal_text(mark: int, attribute: Attribute) -> str:
     if mark == UNFIT:
         kind = attribute.type
         example = f", such as {kind.example}" if kind.example else ""
+        spelt = attribute.spelling
+        if spelt.format:
+            example = f", written as {spelt.format}"
+        elif spelt.decimal == ",":
+            example = ", such as 3,5"
         return f"{column}: a cell is not {kind.noun}; expected {attribute.describe()}{example}"
     return f"{column}: a cell is outside its declared domain ({attribute.describe()})"
 

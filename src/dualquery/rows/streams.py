@@ -21,7 +21,7 @@ from dualquery.rows.arrow import (
     refuse_repeated,
 )
 from dualquery.rows.cells import column_of_objects
-from dualquery.rows.csv_file import CsvTable
+from dualquery.rows.csv_file import CSV_ENDINGS, CsvTable
 
 
 @runtime_checkable
@@ -88,8 +88,8 @@ class ArrowDatasetTable(ArrowTable):
 class CsvFolder(ArrowTable):
     """A folder of CSV files with the same columns, read one after the other by name."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        self.parts = [CsvTable(file) for file in files]
+    def __init__(self, files: Sequence[Path], encoding: str | None = None) -> None:
+        self.parts = [CsvTable(file, encoding) for file in files]
         super().__init__(self.parts[0].header)
         for part in self.parts[1:]:
             if set(part.header) != set(self.header):
@@ -155,13 +155,13 @@ def _array(cells: Any) -> pa.Array:  # whatever sequence the user has
     return column_of_objects(cells)
 
 
-def csv_folder(path: Path) -> CsvFolder | None:
+def csv_folder(path: Path, encoding: str | None = None) -> CsvFolder | None:
     """The CSV files of a folder as one table; None if it has Parquet files instead."""
     files = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")))
-    found = [f for f in files if f.name.lower().endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz"))]
+    found = [f for f in files if f.name.lower().endswith(CSV_ENDINGS)]
     others = any(f.name.lower().endswith((".parquet", ".pq")) for f in path.rglob("*"))
     if found and others:
         raise TableError(f"{str(path)!r} has CSV and Parquet files; expected one kind")
     if not found and not others:
         raise TableError(f"{str(path)!r} has no .csv and no .parquet file")
-    return CsvFolder(found) if found else None
+    return CsvFolder(found, encoding) if found else None

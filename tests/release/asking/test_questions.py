@@ -323,7 +323,7 @@ def test_a_figure_is_a_float() -> None:
     assert figure + 1 == 1.25
     assert f"{figure:.1f}" == "0.2"
     assert str(figure) == "0.25"
-    assert repr(figure) == "0.25 ± 0.1 [0.0540036, 0.445996]"
+    assert repr(figure) == "0.25 [0.0540036, 0.445996]"
     assert (figure.low, figure.high) == (0.25 - WITHIN * 0.1, 0.25 + WITHIN * 0.1)
     assert Figure.within(0.1, 0.1, 0.0, 1.0).low == 0.0
     assert repr(Figure.within(0.1, None, 0.0, 1.0)) == "0.1 (error unknown)"

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import html
 import json
+import math
 import re
 from html.parser import HTMLParser
+from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from dualquery.domain.attributes import Attribute
+from dualquery.domain.meaning import Meaning
 from dualquery.domain.schema import Schema
 from dualquery.game.plan import Player
+from dualquery.game.transcript import Transcript
 from dualquery.model.mixture import Mixture
+from dualquery.model.standard_errors import LEVELS, MOST_LITERALS, ErrorTable
+from dualquery.privacy.ledger import Mark
 from dualquery.privacy.neighbours import Neighbours
+from dualquery.privacy.rounding import decimals_up
+from dualquery.privacy.sampler import Draws
 from dualquery.privacy.statement import four_digits
 from dualquery.release.components import joint, shares
 from dualquery.release.page import payload as payloads
+from dualquery.release.page.card import best_guess, card
 from dualquery.release.page.charts import Axes, Bar, bars, ticks
+from dualquery.release.page.course import course
 from dualquery.release.page.files import SCRIPTS
 from dualquery.release.page.numbers import half_interval, percent
 from dualquery.release.page.payload import payload, script_json
 from dualquery.release.page.render import render_page
+from dualquery.release.page.words import privacy_section
+from dualquery.release.release import Release
 from tests.release.page.releases import (
     HOSTILE,
     hostile_schema,
@@ -117,7 +132,9 @@ def test_a_seeded_run_is_stamped_and_promises_nothing(schema: Schema) -> None:
     page = render_page(made_release(schema, private=False))
     text = " ".join(read(page).text)
     assert text.count("NOT PRIVATE") >= 2
-    assert "none: seeded" in text
+    assert "Do not publish it" in text
+    assert "May I publish it? No." in " ".join(text.split())
+    assert "at most" not in card(made_release(schema, private=False))
     assert "Put as a test" not in text
 
 
@@ -256,8 +273,9 @@ def test_what_few_need_is_folded_away(schema: Schema) -> None:
     assert "specialists" in before
     assert "privacy" in before
     text = " ".join(parser.text)
-    assert text.index("Every accountant's view") < text.index("how it counts")
-    assert text.index("Every accountant's view") < text.index("learning rate of the query player")
+    folded = text.index("every accountant's view")
+    for few in ("how it counts", "learning rate of the query player", "(e^ε)"):
+        assert folded < text.index(few)
 
 
 def test_ordered_columns_are_whole_and_in_order() -> None:
@@ -271,7 +289,7 @@ def test_ordered_columns_are_whole_and_in_order() -> None:
         )
     )
     page = render_page(with_mixture(made_release(chosen), 4, rehearsed=True))
-    part = page[page.index('id="distributions"') : page.index('id="columns"')]
+    part = page[page.index('id="columns"') : page.index('id="download"')]
     age = part[part.index("<summary>All values") :]
     age = age[: age.index("</details>")]
     assert age.count('<th scope="row">') == 89
@@ -297,14 +315,132 @@ def test_the_most_frequent_items_of_a_wide_table_come_first() -> None:
     assert names == wanted
 
 
-def test_the_first_question_tells_something() -> None:
-    """Of columns that hang together, one is the condition and the other is shown."""
+def told(release: Release) -> dict:
+    return payload(release, release.components)["first"]
+
+
+def linked_columns(errors: ErrorTable | None) -> Release:
+    """Three yes/no columns: the first knows nothing of the others, which hang together."""
     chosen = Schema((Attribute.binary("a"), Attribute.binary("b"), Attribute.binary("c")))
-    release = made_release(chosen)
     weights = np.array([0.3, 0.7])
     tables = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.1], [0.1, 0.9], [0.8, 0.1], [0.2, 0.9]])
-    release = release.with_model(Mixture(chosen, weights, tables), None)
-    first = payload(release, release.components)["first"]
-    ((attribute, codes),) = first["conditions"]
-    assert {attribute, first["show"]} == {1, 2}
-    assert codes == [1]
+    return made_release(chosen).with_model(Mixture(chosen, weights, tables), errors)
+
+
+def test_the_first_question_tells_something() -> None:
+    """Of columns that hang together, one is the condition and the other is shown."""
+    first = told(linked_columns(None))
+    (condition,) = first["where"]
+    assert {condition["attribute"], first["of"]} == {1, 2}
+    assert condition["codes"] == first["codes"] == [1]
+
+
+def test_noise_is_no_first_question() -> None:
+    """A difference that its interval may explain is not told."""
+    scale = np.full((MOST_LITERALS, len(LEVELS) - 1), 0.2)
+    first = told(linked_columns(ErrorTable(scale, np.zeros(MOST_LITERALS))))
+    assert first["where"] == []
+    sure = told(linked_columns(ErrorTable(scale / 1000.0, np.zeros(MOST_LITERALS))))
+    assert sure["where"]
+
+
+def test_a_wide_table_has_a_first_question_too() -> None:
+    """Two of 300 columns hang together: they are found, whatever the others are."""
+    chosen = wide_schema(300)
+    shares = np.full((300, 2), 0.4)
+    shares[17], shares[23] = (0.9, 0.1), (0.8, 0.05)
+    tables = np.stack([1.0 - shares, shares], axis=1).reshape(600, 2)
+    release = made_release(chosen, 300, queries=200)
+    drawn = release.times_drawn
+    model = Mixture(chosen, np.array([0.4, 0.6]), tables)
+    order = np.argsort(-drawn, kind="stable")[:2]
+    moved = np.concatenate([[2 * a, 2 * a + 1] for a in (17, 23)])
+    swapped = tables.copy()
+    swapped[moved] = 0.5
+    for place, a in zip(order.tolist(), (17, 23), strict=True):
+        swapped[[2 * place, 2 * place + 1]] = tables[[2 * a, 2 * a + 1]]
+    release = release.with_model(Mixture(chosen, model.weights, swapped), None)
+    first = told(release)
+    assert {first["of"], first["where"][0]["attribute"]} == set(order.tolist())
+
+
+def test_the_card_says_how_much_a_guess_gains(schema: Schema) -> None:
+    """At most Φ(μ/2), and what ε and δ alone allow."""
+    privacy = made_release(schema).privacy
+    gauss = NormalDist().cdf(privacy.mu / 2.0)
+    plain = (math.exp(privacy.epsilon) + privacy.delta) / (math.exp(privacy.epsilon) + 1.0)
+    assert best_guess(privacy) == pytest.approx(min(gauss, plain), abs=1e-9)
+    pure = made_release(schema, accountant="pure").privacy
+    grown = math.exp(pure.epsilon)
+    assert best_guess(pure) <= grown / (grown + 1.0) + 1e-12
+    text = " ".join(read(card(made_release(schema))).text)
+    guess = decimals_up(100.0 * best_guess(privacy), 1)
+    assert f"at most {guess} of 100" in text
+    assert "The number of records" not in text
+    assert "the number of records, 10,000" in text
+    for formula in ("ε", "δ", "μ", "e^"):
+        assert formula not in text
+
+
+def test_the_card_says_what_was_used_and_who_is_meant(schema: Schema) -> None:
+    release = made_release(schema).with_about({"records": "patients", "date": "2026-11-18"})
+    text = " ".join(read(card(release, "ab" * 32)).text)
+    for words in ("about patients", "18 November 2026", "ab" * 32, "not charged to a ledger"):
+        assert words in text
+    counted = dataclasses.replace(release, ledger=Mark("a" * 16, 7, "b" * 64))
+    assert "7 entries came before it" in card(counted)
+    hidden = made_release(schema, neighbours=Neighbours.ADD_REMOVE)
+    assert "whether one record is in the table" in card(hidden)
+    assert "10,000" not in card(hidden)
+
+
+def test_charts_that_have_nothing_to_show_are_left_out(schema: Schema) -> None:
+    """No line at zero, no part of a column, no word of draws where none were made."""
+    release = made_release(schema)
+    quiet = [
+        dataclasses.replace(one, temperature=0.0, draws=Draws(np.empty(0, int), np.empty(0, bool)))
+        for one in release.transcript
+    ]
+    assert "No query was drawn" in course(Transcript(tuple(quiet[:1])))
+    assert "How sharply" not in course(Transcript(tuple(quiet)))
+    words = privacy_section(release.privacy, tables=3, drawn=False)
+    assert "touched only to count the cells of 3 marginals" in words
+    assert ticks(0.0, 2.0, whole=True) == [0.0, 1.0, 2.0]
+
+
+def test_a_bar_keeps_its_room_beside_a_long_label() -> None:
+    long = bars("x", [Bar("a rather long label of one value", 0.5), Bar("b", 0.1)])
+    assert long.startswith('<table class="bars long">')
+    assert long.count('<th scope="rowgroup" colspan="3">') == 2
+    assert 'class="bars">' in bars("x", [Bar("short", 0.5)])
+
+
+def test_words_for_readers_are_used(schema: Schema) -> None:
+    """Labels, units and descriptions of the schema; yes and no for yes/no columns."""
+    meaning = Meaning("Sex of the person", "As registered", labels=(("Female", "women"),))
+    first = schema.attributes[0].meaning_of(meaning)
+    chosen = Schema((first, *schema.attributes[1:]))
+    release = with_mixture(made_release(chosen), 4, rehearsed=True)
+    page = render_page(release)
+    columns = page[page.index('id="columns"') : page.index('id="download"')]
+    for words in ("<caption>Sex of the person</caption>", "As registered", ">women</th>"):
+        assert words in columns
+    assert f"<code>{first.name}</code>" in columns
+    assert "0/1" not in columns
+    assert f"table of 10,000 records and {len(schema)} columns" in page
+    entry = payload(release, release.components)["attributes"][0]
+    assert (entry["label"], entry["words"]) == ("Sex of the person", {0: "women"})
+
+
+def test_the_page_links_to_the_files_beside_it(schema: Schema, tmp_path: Path) -> None:
+    release = made_release(schema)
+    release.save(tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    links = re.findall(r'<a href="([^"#:]+)" download', page)
+    assert set(links) == {file.name for file in (tmp_path / "out").iterdir()} - {"report.html"}
+    digest = hashlib.sha256((tmp_path / "out" / "transcript.npz").read_bytes()).hexdigest()
+    assert digest in page
+    assert (
+        digest[:16]
+        in json.loads(re.search(r'id="release-data">(.*?)</script>', page, re.S)[1])["source"]
+    )

@@ -59,4 +59,28 @@ MUTANTS = (
         (TESTS + "test_every_route_reads_a_cell_as_the_one_function_does",),
         "Whether anything is released depends on one number that is too long.",
     ),
+    Mutant(
+        "reader-one-day-spoils-all",
+        "src/dualquery/rows/files/statistics.py",
+        "fits = np.abs(np.where(gone, 0.0, counted)) < 2.0**40",
+        "fits = np.full(len(gone), (np.abs(np.where(gone, 0.0, counted)) < 2.0**40).all())",
+        ("tests/rows/test_files.py::test_days_and_times_that_are_none_are_judged_by_the_schema",),
+        "One number that is no day makes all days of a Stata or SPSS file unreadable.",
+    ),
+    Mutant(
+        "reader-encoding-swallows-separators",
+        CSV,
+        'if len(codec.decode(bytes(range(256)), "replace")[0]) == 256:',
+        "if codec.name:",
+        ("tests/rows/test_files.py::test_encodings_and_sheets_stand_where_they_mean_something",),
+        "In an encoding of several bytes, one broken character takes the cell after it along.",
+    ),
+    Mutant(
+        "reader-spelling-by-one-route-only",
+        ENCODING,
+        "if is_text(column.type) and attribute.spelling == PLAIN:",
+        "if is_text(column.type):",
+        (TESTS + "test_every_route_reads_a_cell_as_the_one_function_does",),
+        "What 1.234 means depends on how many different cells its block has.",
+    ),
 )

@@ -58,9 +58,7 @@ class Figure(float):
         value = f"{float(self):.6g}"
         if self.low is None or self.high is None:
             return f"{value} (error unknown)"
-        if self.standard_error is None:
-            return f"{value} [{self.low:.6g}, {self.high:.6g}]"
-        return f"{value} ± {self.standard_error:.2g} [{self.low:.6g}, {self.high:.6g}]"
+        return f"{value} [{self.low:.6g}, {self.high:.6g}]"
 
     def __str__(self) -> str:
         return float.__repr__(self)

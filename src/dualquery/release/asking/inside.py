@@ -110,7 +110,7 @@ class Numbers:
             return 0.0
         bin_of, rows = self.within.bin_of, self.within.surety.rows
         shares = joint / joint.sum()
-        moves = (shares[bin_of] / self._whole[bin_of]) * (self.within.means - self.mean[bin_of])
+        moves = (shares[bin_of] / self.in_bins[bin_of]) * (self.within.means - self.mean[bin_of])
         # Sub-bins are wide in a long tail, and the rows of one fell somewhere in it.
         narrow = float(self.within.spread(shares**2 / np.maximum(every, 1e-300)) @ (
             self.within.variances
@@ -132,7 +132,7 @@ class Numbers:
         bin_of = self.within.bin_of
         middle = np.bincount(bin_of, self.within.shares * below)
         shares = joint / joint.sum()
-        moves = (shares / self._whole)[bin_of] * (below - middle[bin_of])
+        moves = (shares / self.in_bins)[bin_of] * (below - middle[bin_of])
         apart = self.within.means - self.mean[bin_of]
         along = np.bincount(bin_of, self.within.shares * apart * (below - middle[bin_of]))
         return (
@@ -142,7 +142,7 @@ class Numbers:
         )
 
     @cached_property
-    def _whole(self) -> Floats:
+    def in_bins(self) -> Floats:
         """The share of all records in each bin, by the counts of its sub-bins."""
         assert self.within is not None
         assert self.within.surety is not None

@@ -13,7 +13,7 @@ def byline(about: About) -> str:
     """Below the title: the description, publisher, date, licence and contact; or nothing."""
     entries = {
         "Published by": escape(about.publisher),
-        "Date": _day(about.date),
+        "Date": day(about.date),
         "Licence": linked(about.licence),
         "Contact": linked(about.contact),
     }
@@ -51,7 +51,7 @@ def linked(text: str) -> str:
     return f'<a href="{escape(address)}" rel="noreferrer">{escape(text)}</a>'
 
 
-def _day(text: str) -> str:
+def day(text: str) -> str:
     """A day for people; the machine's spelling stays in the attribute."""
     if not text:
         return ""

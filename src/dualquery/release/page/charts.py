@@ -25,18 +25,29 @@ class Bar:
         return half_interval(self.share, self.low, self.high)
 
 
+LONG = 18
+"""A label with more characters has a line of its own, so that its bar keeps its room."""
+
+
 def bars(title: str, entries: Sequence[Bar]) -> str:
     """One bar per entry, as a table, so that screen readers can read it and no script is needed."""
     widest = max([1e-12, *(one.share for one in entries), *(one.high or 0.0 for one in entries)])
-    rows = "".join(
-        f'<tr><th scope="row">{escape(one.label)}</th>'
-        f'<td class="bar" aria-hidden="true"><span><i style="width:'
-        f'{100 * one.share / widest:.1f}%"></i>{_reach(one, widest)}</span></td>'
-        f'<td class="number">{percent(one.share, one.low, one.high)}</td>'
-        f'<td class="number muted">{one.half}</td></tr>'
-        for one in entries
-    )
-    return f'<table class="bars"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
+    long = any(len(one.label) > LONG for one in entries)
+    rows = []
+    for one in entries:
+        scope = 'rowgroup" colspan="3' if long else "row"
+        apart = "</tr><tr>" if long else ""
+        row = (
+            f'<tr><th scope="{scope}">{escape(one.label)}</th>{apart}'
+            f'<td class="bar" aria-hidden="true"><span><i style="width:'
+            f'{100 * one.share / widest:.1f}%"></i>{_reach(one, widest)}</span></td>'
+            f'<td class="number">{percent(one.share, one.low, one.high)}</td>'
+            f'<td class="number muted">{one.half}</td></tr>'
+        )
+        rows.append(f"<tbody>{row}</tbody>" if long else row)
+    body = "".join(rows) if long else f"<tbody>{''.join(rows)}</tbody>"
+    style = "bars long" if long else "bars"
+    return f'<table class="{style}"><caption>{escape(title)}</caption>{body}</table>'
 
 
 def _reach(one: Bar, widest: float) -> str:
@@ -112,9 +123,10 @@ class Axes:
         *,
         width: int = WIDTH,
         height: int = HEIGHT,
+        counts: bool = False,
     ) -> None:
         self.horizontal, self.vertical = _widened(horizontal), _widened(vertical)
-        self.width, self.height = width, height
+        self.width, self.height, self.counts = width, height, counts
         self.parts: list[str] = []
 
     def x(self, value: float) -> float:
@@ -175,7 +187,7 @@ class Axes:
             named: places to the right with a word each, instead of numbers.
         """
         grid = []
-        for tick in ticks(*self.vertical):
+        for tick in ticks(*self.vertical, whole=self.counts):
             y = self.y(tick)
             grid.append(
                 f'<line class="grid" x1="{LEFT}" x2="{self.width - RIGHT}" y1="{y:.1f}" '
@@ -199,13 +211,14 @@ class Axes:
         )
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers between two ends, about `count` of them."""
+def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
+    """Round numbers between two ends, about `count` of them; `whole` allows no parts of one."""
     step = 10.0 ** math.floor(math.log10((high - low) / count))
     for factor in (1, 2, 5, 10):
         if (high - low) / (step * factor) <= count:
             step *= factor
             break
+    step = max(step, 1.0) if whole else step
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(k * step, 12) for k in range(first, last + 1)]

@@ -11,9 +11,14 @@ from dualquery.release.page.charts import Axes, legend
 
 def course(transcript: Transcript) -> str:
     """A chart for each quantity that the moves tell."""
-    parts = [_satisfaction(transcript), _likelihood(transcript)]
-    parts.append(_temperatures(transcript))
-    return '<div class="grid-of wide">' + "".join(part for part in parts if part) + "</div>"
+    parts = [_satisfaction(transcript), _likelihood(transcript), _temperatures(transcript)]
+    charts = "".join(part for part in parts if part)
+    if charts:
+        return f'<div class="grid-of wide">{charts}</div>'
+    return (
+        "<p>No query was drawn in this run, so no round can be shown: it counted whole tables, "
+        "each once and with noise.</p>"
+    )
 
 
 def _satisfaction(transcript: Transcript) -> str:
@@ -62,7 +67,7 @@ def _likelihood(transcript: Transcript) -> str:
     drawn = 0
     for number, one in enumerate(transcript, start=1):
         drawn += len(one.draws)
-        if isinstance(one.move, ModelMove):
+        if isinstance(one.move, ModelMove) and drawn:
             rounds.append(float(number))
             means.append(one.move.log_likelihood / max(drawn, 1))
     if len(means) < 2:
@@ -78,6 +83,8 @@ def _likelihood(transcript: Transcript) -> str:
 
 def _temperatures(transcript: Transcript) -> str:
     values = [float(value) for value in transcript.temperatures]
+    if len(values) < 2 or not any(values):
+        return ""
     rounds = [float(number) for number in range(1, len(values) + 1)]
     axes = _line(rounds, values, from_zero=True)
     return _figure(

@@ -7,10 +7,13 @@ import hashlib
 from functools import cache
 from importlib import resources
 
-PURE = ("language.js", "numbers.js", "forest.js", "model.js", "tables.js")
+PURE = (
+    "language.js", "numbers.js", "forest.js", "model.js", "cells.js", "inside.js", "questions.js",
+    "words.js", "states.js", "views.js",
+)  # fmt: skip
 """Scripts that know nothing of a document, in the order in which they need one another."""
 
-SCRIPTS = (*PURE, "combobox.js", "conditions.js", "shown.js", "explorer.js")
+SCRIPTS = (*PURE, "combobox.js", "conditions.js", "shown.js", "picture.js", "explorer.js")
 STYLES = ("page.css", "explorer.css", "media.css")
 
 

@@ -14,32 +14,53 @@ from dualquery.domain.attributes import Attribute
 from dualquery.model.standard_errors import LEVELS
 from dualquery.release.components import Components
 from dualquery.release.page.first import first_question
+from dualquery.release.page.inside import numbers_of, packed
 from dualquery.release.published import Published
+from dualquery.release.table_schema import table_schema
 
 MOST_BYTES = 4_400_000
 """The most bytes of the explorer's data, so that the page stays below 5 MB."""
 
+MOST_DESCRIBED = 500
+"""The most columns that the page can also describe for data portals."""
 
-def payload(release: Published, components: Components) -> Json:
-    """What the page needs to answer any query on the attributes it covers."""
+
+def payload(release: Published, components: Components, digest: str = "") -> Json:
+    """What the page needs to answer any question on the attributes it covers.
+
+    Args:
+        release: the release.
+        components: what it answers from.
+        digest: of the file with everything that was drawn and measured, if there is one.
+    """
     covered = _covered(release, components)
     attributes = release.schema.attributes
     drawn = release.times_drawn[covered]
     names_rows = release.privacy.unit.size_is_public
     return {
-        "attributes": [describe(attributes[a]) for a in covered],
+        "attributes": [described(release, attributes[a]) for a in covered],
         "total": len(attributes),
         "kind": components.kind,
         "components": len(components.weights),
-        "weights": _text(components.weights.astype("<f8").tobytes()),
+        "weights": packed(components.weights),
         "data": _text(components.packed(covered)),
         "edges": _edges(release, covered),
         "known": _text(np.packbits(release.actions.named[covered], bitorder="little").tobytes()),
         "drawn": _text(np.packbits(drawn > 0, bitorder="little").tobytes()),
         "first": first_question(release, components, covered),
         "rows": release.privacy.rows if names_rows else None,
+        "people": people(release),
+        "source": source(release, digest),
+        "description": _description(release),
         "uncertainty": _uncertainty(release),
     }
+
+
+def _description(release: Published) -> Json | None:
+    """The columns as a Table Schema; None if they are too many for a page."""
+    if len(release.schema) > MOST_DESCRIBED:
+        return None
+    return table_schema(release)
 
 
 def _edges(release: Published, covered: list[int]) -> Json | None:
@@ -53,7 +74,7 @@ def _edges(release: Published, covered: list[int]) -> Json | None:
     for a in covered:
         e = int(trees.edge[a])
         block = None if e < 0 else edges.ties[:, edges.start[e] : edges.start[e + 1]]
-        ties.append(None if block is None else _text(block.astype("<f8").tobytes()))
+        ties.append(None if block is None else packed(block))
     return {
         "parent": [place[int(p)] if p >= 0 else -1 for p in trees.parent[covered]],
         "groups": [edges.groups.of_attribute(a).tolist() for a in covered],
@@ -108,12 +129,24 @@ def _within(release: Published, components: Components, attributes: Iterable[int
     return kept
 
 
+def described(release: Published, attribute: Attribute) -> str | Json:
+    """An attribute, with what the page needs for its means and quantiles."""
+    entry = describe(attribute)
+    numbers = False if isinstance(entry, str) else numbers_of(release, attribute)
+    return {**entry, "numbers": numbers} if numbers and not isinstance(entry, str) else entry
+
+
 def describe(attribute: Attribute) -> str | Json:
-    """An attribute in few bytes; a 0/1 column is only its name."""
+    """An attribute in few bytes; a 0/1 column of which nothing is said is only its name."""
+    said = words_of(attribute)
     if attribute.is_binary:
-        return attribute.name
-    entry: Json = {"name": attribute.name}
+        return {"name": attribute.name, "binary": True, **said} if said else attribute.name
+    entry: Json = {"name": attribute.name, **said}
+    if attribute.values == (0, 1):
+        entry["yes_no"] = True
     if attribute.is_numeric:
+        if attribute.type.is_temporal:
+            entry["temporal"] = True
         entry["edges"] = edge_texts(attribute)
     else:
         entry["values"] = value_texts(attribute)
@@ -128,6 +161,37 @@ def describe(attribute: Attribute) -> str | Json:
     return entry
 
 
+def words_of(attribute: Attribute) -> Json:
+    """What readers call the column and its values, as far as somebody said it."""
+    said: Json = {}
+    if attribute.heading != attribute.name:
+        said["label"] = attribute.heading
+    if attribute.meaning.unit:
+        said["unit"] = attribute.meaning.unit
+    words = {code: attribute.words_for(code) for code in range(len(attribute.values))}
+    if any(words.values()) and attribute.meaning.labels:
+        said["words"] = {code: text for code, text in words.items() if text}
+    return said
+
+
+def people(release: Published) -> str:
+    """What the rows of the table are, in the curator's words."""
+    return release.about.records or ("people" if release.privacy.persons else "records")
+
+
+def source(release: Published, digest: str) -> str:
+    """Where a figure of this release comes from, to stand below it.
+
+    Args:
+        release: the release.
+        digest: of what was drawn and measured; empty if it is not known.
+    """
+    cited = release.citation.removesuffix(".")
+    date = release.about.date
+    made = f" Published {date}." if date and date not in cited else ""
+    return f"{cited}.{made}{f' SHA-256 of the release: {digest[:16]}.' if digest else ''}"
+
+
 def edge_texts(attribute: Attribute) -> list[str]:
     """Edges as the query language writes them."""
     return [attribute.spell(edge) for edge in attribute.edges]
@@ -140,8 +204,8 @@ def value_texts(attribute: Attribute) -> list[str]:
     return [str(value) for value in attribute.values]
 
 
-def code_labels(attribute: Attribute) -> list[str]:
-    """The label of each code, for people."""
+def value_words(attribute: Attribute) -> list[str]:
+    """What each code is called, for people: its label, yes or no, a range, or the value itself."""
     if attribute.is_numeric:
         edges = [grouped(edge) for edge in edge_texts(attribute)]
         last = len(edges) - 2
@@ -150,7 +214,8 @@ def code_labels(attribute: Attribute) -> list[str]:
             for i in range(last + 1)
         ]
     else:
-        labels = value_texts(attribute)
+        plain = ["no", "yes"] if attribute.values == (0, 1) else value_texts(attribute)
+        labels = [attribute.words_for(code) or text for code, text in enumerate(plain)]
     return [*labels, "missing"] if attribute.missing else labels
 
 

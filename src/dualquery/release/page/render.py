@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from string import Template
 
 import numpy as np
 
-from dualquery.privacy.rounding import rounded_up
-from dualquery.privacy.statement import four_digits
-from dualquery.release.page.about import byline, citing
-from dualquery.release.page.columns import columns_section
+from dualquery.privacy.rounding import decimals_up
+from dualquery.release.asking.figure import WITHIN
+from dualquery.release.page.about import byline, citing, linked
+from dualquery.release.page.card import best_guess, card
 from dualquery.release.page.course import course
-from dualquery.release.page.distributions import distributions
+from dualquery.release.page.distributions import columns
+from dualquery.release.page.download import Beside, download
 from dualquery.release.page.files import (
     STYLES,
     asset,
@@ -21,7 +23,7 @@ from dualquery.release.page.files import (
     script_hashes,
 )
 from dualquery.release.page.numbers import half_interval
-from dualquery.release.page.payload import payload, script_json
+from dualquery.release.page.payload import payload, people, script_json
 from dualquery.release.page.words import accountants_section, parameter_table, privacy_section
 from dualquery.release.published import Published
 from dualquery.release.resolution import fine_columns
@@ -29,17 +31,17 @@ from dualquery.version import __version__
 
 TITLES = {
     "ask": "Ask",
-    "distributions": "Distributions",
     "columns": "Columns",
+    "download": "Download",
     "privacy": "Privacy",
     "cite": "Cite",
     "specialists": "For specialists",
 }
 
 HEADINGS = {
-    "distributions": "Distributions of the synthetic data",
-    "columns": "What each column can hold",
-    "privacy": "How private it is",
+    "columns": "Columns",
+    "download": "Download",
+    "privacy": "How private is this",
     "cite": "How to cite it",
     "specialists": "For specialists",
 }
@@ -48,33 +50,34 @@ TYPICAL = 0.1
 """The share whose interval is shown at the top."""
 
 
-def render_page(release: Published) -> str:
-    """The page as text. It uses no network, runs only its own scripts, and escapes every name."""
+def render_page(release: Published, files: Sequence[Beside] = ()) -> str:
+    """The page as text. It uses no network, runs only its own scripts, and escapes every name.
+
+    Args:
+        release: what the page is about.
+        files: those that lie beside it.
+    """
     components = release.components
+    digest = next((one.digest for one in files if one.name == "transcript.npz"), "")
     sections = {
-        "distributions": distributions(release, components),
-        "columns": columns_section(release.schema, release.privacy.public_header),
-        "privacy": privacy_section(
-            release.privacy,
-            sum(len(one.marginals) for one in release.transcript.measurements),
-            fine_columns(release.schema, release.transcript),
-            sum(len(one.cells) for one in release.transcript.rare),
-        ),
+        "columns": columns(release, components),
+        "download": download(files),
+        "privacy": card(release, digest),
         "cite": citing(release),
         "specialists": _specialists(release),
     }
     stamp = release.privacy.stamp
     return Template(asset("page.html")).substitute(
         title=escape(release.about.heading),
+        summary=escape(f"{release.about.heading}: {_what(release)}"),
         style=joined(*STYLES),
         script_hashes=script_hashes(),
         scripts=script_elements(),
-        payload=script_json(payload(release, components)),
+        payload=script_json(payload(release, components, digest)),
         stamp_meta=f'<meta name="dualquery-stamp" content="{escape(stamp)}">' if stamp else "",
         stamp=f'<p class="stamp">{escape(stamp)}</p>' if stamp else "",
         about=byline(release.about),
-        lead=_lead(release),
-        figures=_figures(release),
+        glance=_glance(release),
         navigation=_navigation(),
         sections="".join(
             f'<section id="{name}" aria-labelledby="{name}-title">'
@@ -86,35 +89,45 @@ def render_page(release: Published) -> str:
     )
 
 
-def _lead(release: Published) -> str:
-    source = {
-        "records": "the synthetic records of the game",
-        "model": "a model fitted to what the game made public",
-    }.get(release.source, escape(release.source))
-    return (
-        f"Answers to counting queries, and synthetic rows, about a private table of "
-        f"{len(release.schema):,} attributes. They come from {source}, not from the table."
-    )
-
-
-def _figures(release: Published) -> str:
+def _what(release: Published) -> str:
     privacy = release.privacy
-    delta = "0" if privacy.accountant == "pure" else rounded_up(privacy.delta)
-    entries = {"privacy cost ε": four_digits(privacy.epsilon), "δ": delta}
-    if privacy.unit.size_is_public:
-        entries["persons" if privacy.persons else "records"] = f"{privacy.rows:,}"
-    entries["attributes"] = f"{len(release.schema):,}"
-    typical = _typical(release)
-    if typical:
-        entries["a share of 10 % is known to"] = typical
-    else:
-        entries["queries"] = f"{len(release.workload):,}"
-    if privacy.stamp:
-        entries["privacy cost ε"] = "none: seeded"
-    return "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in entries.items()
+    size = f"{privacy.rows:,} " if privacy.unit.size_is_public else ""
+    return (
+        f"figures about a private table of {size}{people(release)} and {len(release.schema):,} "
+        "columns, protected by differential privacy."
     )
+
+
+def _glance(release: Published) -> str:
+    """What a reader wants to know before anything else, each in a sentence or two."""
+    privacy, about = release.privacy, release.about
+    guess = decimals_up(100.0 * best_guess(privacy), 1)
+    typical, what = _typical(release), _what(release)
+    by = f" Published by {escape(about.publisher)}." if about.publisher else ""
+    terms = f", under {linked(about.licence)}" if about.licence else ""
+    unsaid = "" if about.licence else " Its publisher named no licence: ask before you reuse it."
+    entries = {
+        "What is this?": f"{what[0].upper()}{what[1:]}{by} It shows no person's record.",
+        "How sure is a number?": (
+            "Every number has a range that holds the true one in about 95 of 100 cases. A share "
+            f"of 10 % is known to {typical}."
+            if typical
+            else "This release does not say how far its numbers may be off."
+        ),
+        "May I publish it?": f"Yes{terms}: numbers, charts, rows.{unsaid} Say where it is from.",
+        "How private is it?": (
+            "A guess about one record that is right in 50 of 100 cases without this release is "
+            f'right in at most {guess} of 100 with it. <a href="#privacy">The whole promise</a>'
+        ),
+        "How do I cite it?": (
+            'Each answer can be copied as a sentence with its source. <a href="#cite">The whole '
+            "release</a>"
+        ),
+    }
+    if privacy.stamp:
+        entries["May I publish it?"] = f"No. {escape(privacy.stamp)}: it was made for a test."
+        entries["How private is it?"] = "Not at all: it was made with a fixed seed."
+    return "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in entries.items())
 
 
 def _typical(release: Published) -> str:
@@ -124,7 +137,7 @@ def _typical(release: Published) -> str:
     error = float(release.errors.at(np.array([2]), np.array([TYPICAL]))[0])
     if not np.isfinite(error):
         return ""
-    reach = 1.96 * error
+    reach = WITHIN * error
     return f"{half_interval(TYPICAL, TYPICAL - reach, TYPICAL + reach)} points"
 
 
@@ -134,10 +147,24 @@ def _navigation() -> str:
 
 
 def _specialists(release: Published) -> str:
-    """What few readers need, folded away."""
+    """What few readers need, folded away and not printed."""
+    privacy = release.privacy
+    promise = privacy_section(
+        privacy,
+        sum(len(one.marginals) for one in release.transcript.measurements),
+        fine_columns(release.schema, release.transcript),
+        sum(len(one.cells) for one in release.transcript.rare),
+        drawn=any(len(one.draws) for one in release.transcript),
+    )
+    parts = {
+        "The promise in figures": promise,
+        "Accountants": accountants_section(privacy),
+        "The course of the game": course(release.transcript),
+        "Parameters": parameter_table(release.parameters.to_dict()),
+    }
     return (
-        "<details><summary>Every accountant's view, the course of the game, and all parameters"
-        f"</summary><h3>Accountants</h3>{accountants_section(release.privacy)}"
-        f"<h3>The course of the game</h3>{course(release.transcript)}"
-        f"<h3>Parameters</h3>{parameter_table(release.parameters.to_dict())}</details>"
+        "<details><summary>The promise in figures, every accountant's view, the course of the "
+        "game, and all parameters</summary>"
+        + "".join(f"<h3>{title}</h3>{content}" for title, content in parts.items())
+        + "</details>"
     )

@@ -45,7 +45,12 @@ PARAMETERS = {
 
 
 def privacy_section(
-    privacy: PrivacyStatement, tables: int = 0, fine: int = 0, rare: int = 0
+    privacy: PrivacyStatement,
+    tables: int = 0,
+    fine: int = 0,
+    rare: int = 0,
+    *,
+    drawn: bool = True,
 ) -> str:
     """The promise, in words and in figures.
 
@@ -54,26 +59,25 @@ def privacy_section(
         tables: how many marginals were measured.
         fine: how many columns were measured more finely than in their ranges.
         rare: how many counts of records with rare codes were measured.
+        drawn: whether any query was drawn.
     """
     body = [_promise(privacy)]
     body.extend(f"<p><strong>Warning: {escape(line)}.</strong></p>" for line in privacy.warnings)
     if privacy.private:
         body.append(_meaning(privacy))
     body.append(f"<p>{_unit(privacy)}</p>")
-    touched = "to draw queries at random"
+    touched = ["to draw queries at random"] if drawn else []
     if tables:
         cells = f"{rare:,} sets of rare codes and " if rare else ""
-        touched += (
-            f", and to count {cells}the cells of {tables:,} marginals, each with random noise"
-        )
+        touched.append(f"to count {cells}the cells of {tables:,} marginals, each with random noise")
     if fine:
         noun = "column of numbers or dates was" if fine == 1 else "columns of numbers or dates were"
-        touched += (
+        touched[-1] += (
             f" ({fine:,} {noun} counted in finer parts than the ranges shown here, once and for "
             "the same price; values inside a range are drawn from them)"
         )
     body.append(
-        f"<p>The private table was touched only {touched}. Everything on this page, "
+        f"<p>The private table was touched only {', and '.join(touched)}. Everything on this page, "
         "answers, rows and charts, was computed from that alone.</p>"
     )
     if privacy.about_header:

@@ -1,4 +1,4 @@
-// Small parts of the page: elements, and a field that finds an attribute. All text goes in as text.
+// Small parts of the page: elements, and a field that finds a column. All text goes in as text.
 "use strict";
 Object.assign(dualquery, (() => {
   const MOST_OPTIONS = 50;
@@ -15,8 +15,9 @@ Object.assign(dualquery, (() => {
   }
 
   // A combobox after the ARIA pattern: type, arrows, Enter, Escape.
-  function combobox(attributes, input, list, pick) {
-    let found = [], active = -1;
+  function combobox(attributes, id, {pick, shown = () => "", fits}) {
+    const input = byId(id), list = byId(`${id}-list`), note = byId(`${id}-list-note`);
+    let found = [], active = -1, typed = false;
     const close = () => {
       list.hidden = true;
       active = -1;
@@ -26,6 +27,7 @@ Object.assign(dualquery, (() => {
     const choose = (position) => {
       close();
       pick(position);
+      input.value = shown();
     };
     const mark = (place) => {
       const options = list.querySelectorAll("[role=option]");
@@ -36,11 +38,14 @@ Object.assign(dualquery, (() => {
         options[place].scrollIntoView({block: "nearest"});
       } else input.removeAttribute("aria-activedescendant");
     };
+    // A field that already names a column offers all of them until something is typed.
     const open = () => {
-      const result = dualquery.search(attributes, input.value, MOST_OPTIONS);
+      const result = dualquery.search(attributes, typed ? input.value : "", MOST_OPTIONS, fits);
       found = result.found;
       list.replaceChildren(...found.map((position, i) => {
-        const option = make("li", {id: `${list.id}-${i}`}, attributes[position].name);
+        const {label, name} = attributes[position];
+        const option = make("li", {id: `${list.id}-${i}`}, label,
+          ...(label === name ? [] : [make("small", {className: "muted"}, ` ${name}`)]));
         option.setAttribute("role", "option");
         option.setAttribute("aria-selected", "false");
         option.addEventListener("mousedown", (event) => {
@@ -50,16 +55,21 @@ Object.assign(dualquery, (() => {
         return option;
       }));
       const more = result.count - found.length;
-      const note = found.length === 0 ? "no attribute has this in its name"
+      note.textContent = found.length === 0 ? "no column has this in its name"
         : more > 0 ? `and ${more.toLocaleString("en")} more: type more of the name` : "";
-      dualquery.byId(`${list.id}-note`).textContent = note;
       list.hidden = found.length === 0;
       input.setAttribute("aria-expanded", String(found.length > 0));
       mark(-1);
     };
-    input.addEventListener("input", open);
+    input.addEventListener("focus", () => { typed = false; input.select(); });
+    input.addEventListener("input", () => { typed = true; open(); });
     input.addEventListener("click", open);
-    input.addEventListener("blur", () => { close(); dualquery.byId(`${list.id}-note`).textContent = ""; });
+    input.addEventListener("blur", () => {
+      close();
+      note.textContent = "";
+      if (typed && input.value.trim() === "") pick(null);
+      input.value = shown();
+    });
     input.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "ArrowUp") {
         event.preventDefault();

@@ -2,17 +2,19 @@
 "use strict";
 const dualquery = {};
 Object.assign(dualquery, (() => {
-  // A 0/1 column comes as its name alone.
+  // A 0/1 column of which nothing is said comes as its name alone.
   function attributeOf(entry) {
-    if (typeof entry === "string") {
-      return {name: entry, values: ["0", "1"], edges: null, missing: false, ordered: false,
-              binary: true, proper: 2, size: 2};
-    }
+    if (typeof entry === "string") entry = {name: entry, binary: true};
+    const binary = !!entry.binary;
+    const values = binary ? ["0", "1"] : entry.values || null;
     const edges = entry.edges || null;
-    const proper = edges ? edges.length - 1 : entry.values.length;
-    return {name: entry.name, values: entry.values || null, edges, missing: !!entry.missing,
-            ordered: !!entry.ordered, binary: false, proper, size: proper + (entry.missing ? 1 : 0),
-            groups: entry.groups || null, groupOf: entry.group_of || null};
+    const proper = edges ? edges.length - 1 : values.length;
+    return {name: entry.name, values, edges, missing: !!entry.missing, ordered: !!entry.ordered,
+            binary, proper, size: proper + (entry.missing ? 1 : 0), groups: entry.groups || null,
+            groupOf: entry.group_of || null, label: entry.label || entry.name,
+            words: entry.words || {}, unit: entry.unit || "", numbers: entry.numbers || null,
+            temporal: !!entry.temporal,
+            sequence: !!(edges || entry.ordered), yesNo: binary || !!entry.yes_no};
   }
 
   // A long number with commas; years, dates and short numbers as they are.
@@ -22,8 +24,12 @@ Object.assign(dualquery, (() => {
     return found[1] + found[2].replace(/\B(?=(\d{3})+$)/g, ",") + (found[3] || "");
   }
 
+  // What a code is called: its label, yes or no, a range, or the value itself.
   function labelOf(attribute, code) {
+    const said = attribute.words[code];
+    if (said) return said;
     if (code === attribute.proper) return "missing";
+    if (attribute.yesNo) return code ? "yes" : "no";
     if (!attribute.edges) return attribute.values[code];
     const open = code === attribute.proper - 1 ? "" : "<";
     const [low, high] = [attribute.edges[code], attribute.edges[code + 1]].map(grouped);
@@ -67,12 +73,11 @@ Object.assign(dualquery, (() => {
     return members === codes.length ? [...chosen].map((group) => attribute.groups[group]) : null;
   }
 
-  function formatLiteral(literal, attributes, brief) {
+  function formatLiteral(literal, attributes) {
     const attribute = attributes[literal.attribute];
     const name = quote(attribute.name), negated = !!literal.negated;
     const codes = [...literal.codes].sort((a, b) => a - b);
     const missing = attribute.missing ? attribute.proper : -1;
-    if (attribute.binary && codes.length === 1 && codes[0] === 1 && brief && !negated) return name;
     if (codes.length === 1 && codes[0] === missing) {
       return `${name} is ${negated ? "not " : ""}missing`;
     }
@@ -103,23 +108,21 @@ Object.assign(dualquery, (() => {
     return `${membership}{${items.join(", ")}}`;
   }
 
-  function formatQuery(query, attributes) {
-    if (query.kind === "parity") {
-      return `parity(${query.literals.map((l) => formatLiteral(l, attributes, true)).join(", ")})`;
-    }
-    return query.literals.map((l) => formatLiteral(l, attributes, false)).join(" & ");
+  // Literals that all hold.
+  function formatQuery(literals, attributes) {
+    return literals.map((literal) => formatLiteral(literal, attributes)).join(" & ");
   }
 
-  // Attributes whose name holds the text: those that begin with it first, at most `most`.
-  function search(attributes, text, most) {
+  // Attributes whose label or name holds the text: those that begin with it first.
+  function search(attributes, text, most, fits = () => true) {
     const wanted = text.trim().toLowerCase();
     const first = [], later = [];
     let count = 0;
     attributes.forEach((attribute, i) => {
-      const place = attribute.name.toLowerCase().indexOf(wanted);
-      if (place < 0) return;
+      const places = [attribute.label, attribute.name].map((t) => t.toLowerCase().indexOf(wanted));
+      if (Math.max(...places) < 0 || !fits(i)) return;
       count += 1;
-      if (place === 0) { if (first.length < most) first.push(i); }
+      if (places.includes(0)) { if (first.length < most) first.push(i); }
       else if (later.length < most) later.push(i);
     });
     return {count, found: first.concat(later).slice(0, most)};
@@ -131,5 +134,5 @@ Object.assign(dualquery, (() => {
     return attribute.edges ? bins(attribute, code, code) : attribute.values[code];
   }
 
-  return {attributeOf, labelOf, formatQuery, search, cellText, quote};
+  return {attributeOf, labelOf, formatQuery, search, cellText, quote, grouped, runsOf, groupsOf};
 })());

@@ -1,5 +1,5 @@
 // What a release answers from, in the page itself: the twin of `release/components.py` (how tables
-// are packed) and of `Release.answer`. Pure functions; no document here.
+// are packed) and of `Release.answer` for conjunctions. Pure functions; no document here.
 "use strict";
 Object.assign(dualquery, (() => {
   const FIXED = 2 ** 48 - 1;
@@ -19,6 +19,9 @@ Object.assign(dualquery, (() => {
       this.total = payload.total;
       this.kind = payload.kind;
       this.rows = payload.rows;
+      this.people = payload.people;
+      this.source = payload.source;
+      this.description = payload.description;
       this.components = payload.components;
       this.weights = numbersOf(payload.weights);
       this.data = bytesOf(payload.data);
@@ -33,6 +36,7 @@ Object.assign(dualquery, (() => {
       this.forest = payload.edges && new dualquery.Forest(
         payload.edges, this.attributes.map((a) => a.size), (position) => this.own(position));
       this.owns = new Map();
+      this.kept = new Map();  // atoms of questions asked before
     }
 
     // Whether any query of the release names the attribute; if none does, nothing is known.
@@ -69,7 +73,7 @@ Object.assign(dualquery, (() => {
     // The same before its parent moves it, as the release keeps it.
     own(position) {
       if (this.forest && this.owns.has(position)) return this.owns.get(position);
-      if (this.kept && this.kept.position === position) return this.kept.table;
+      if (this.last && this.last.position === position) return this.last.table;
       const size = this.attributes[position].size, K = this.components;
       const table = new Float64Array(K * size);
       let at = this.offsets[position];
@@ -96,7 +100,7 @@ Object.assign(dualquery, (() => {
           table[k * size + code] = 1;
         }
       }
-      this.kept = {position, table};
+      this.last = {position, table};
       if (this.forest) this.owns.set(position, table);
       return table;
     }
@@ -114,37 +118,23 @@ Object.assign(dualquery, (() => {
       return found;
     }
 
-    // Per component its weight times the probability that the query holds.
-    posterior(query) {
-      const parity = query.kind === "parity";
-      const among = this.among(query.literals.map((literal) => literal.attribute));
-      const product = new Float64Array(among.components).fill(1);
-      for (const literal of query.literals) {
+    // The share of the records for which all literals hold, each on an attribute of its own.
+    answer(literals) {
+      const among = this.among(literals.map((literal) => literal.attribute));
+      const product = Float64Array.from(among.weights);
+      for (const literal of literals) {
         const masses = this.masses(literal, among);
-        for (let k = 0; k < among.components; k++) {
-          product[k] *= parity ? 1 - 2 * masses[k] : masses[k];
-        }
+        for (let k = 0; k < among.components; k++) product[k] *= masses[k];
       }
-      return product.map((p, k) => among.weights[k] * (parity ? (1 + p) / 2 : p));
+      return product.reduce((sum, part) => sum + part, 0);
     }
 
-    answer(query) {
-      return this.posterior(query).reduce((sum, part) => sum + part, 0);
-    }
-
-    // The standard error of an answer, where the release states one and the draws named all of
-    // the query's attributes; never a guess.
-    error(query, answer) {
-      const attributes = query.literals.map((l) => l.attribute);
-      const found = this.errorOf(attributes, answer, query.kind === "parity");
-      return Number.isNaN(found) ? null : found;
-    }
-
-    // The same for the share of a conjunction, or a parity, of these attributes; NaN where it is
-    // unknown. Kinds of queries that were not asked have factors.
-    errorOf(attributes, answer, parity = false) {
+    // The standard error of the share of a conjunction of these attributes; NaN where the release
+    // states none, or no draw named one of them: never a guess. Kinds of queries that were not
+    // asked have factors.
+    errorOf(attributes, answer) {
       if (!this.uncertainty || !attributes.every((a) => this.drawn(a))) return NaN;
-      const factors = this.uncertainty.unasked[Number(parity)];
+      const [factors] = this.uncertainty.unasked;
       const factor = factors[Math.min(attributes.length, factors.length) - 1];
       return factor * this.classError(attributes, answer);
     }

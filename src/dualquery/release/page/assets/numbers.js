@@ -37,12 +37,21 @@ Object.assign(dualquery, (() => {
     return `± ${(50 * (high - low)).toFixed(places)}`;
   }
 
-  // A number of records, as sure as its interval.
-  function count(share, low, high, rows) {
-    const half = low === null || low === undefined ? 0 : (rows * (high - low)) / 2;
-    const step = half >= 10 ? 10 ** Math.floor(Math.log10(half)) : 1;
-    return (Math.round((share * rows) / step) * step).toLocaleString("en");
+  // A number as sure as its interval: the first digit of half of it is the last that is shown.
+  function amount(value, low, high, most = MOST) {
+    const known = low !== null && low !== undefined && high > low;
+    const size = known ? (high - low) / 2 : Math.abs(value) / 100;
+    const first = size > 0 ? Math.floor(Math.log10(size) + 1e-9) : 0;
+    if (first > 0 && known) return grouped((Math.round(value / 10 ** first) * 10 ** first).toFixed(0));
+    return grouped(value.toFixed(Math.min(Math.max(-first, 0), most)));
   }
 
-  return {decimals, percent, interval, halfInterval, count};
+  // The text of a number, with commas if it is long.
+  function grouped(text) {
+    const [whole, rest] = text.split(".");
+    if (whole.replace("-", "").length < 5) return text;
+    return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
+  }
+
+  return {decimals, percent, interval, halfInterval, amount};
 })());

@@ -1,85 +1,119 @@
-// The table that is shown below the answer: one column as bars, two as a cross table.
+// Charts and tables of the page, made from a view. Each is a table, so that screen readers read it.
 "use strict";
 Object.assign(dualquery, (() => {
-  const MOST_BARS = 60;
+  const AT_ONCE = 60;
   const make = dualquery.make;
-  const number = (text) => make("td", {className: "number"}, text);
+  const number = (text, more = "") => make("td", {className: `number${more}`}, text);
+  const LONG = 18;
 
-  function half(table, i) {
-    return dualquery.halfInterval(table.share[i], table.low[i], table.high[i]);
+  // Rows of one chart: with a long label, the label has a line of its own.
+  function rowsOf(entries) {
+    const long = entries.some((one) => one.label.length > LONG);
+    return {long, bodies: entries.map((one) => {
+      const head = make("th", long ? {scope: "rowgroup", colSpan: 4} : {scope: "row"}, one.label);
+      const body = long
+        ? make("tbody", {}, make("tr", {}, head), make("tr", {}, ...one.cells))
+        : make("tbody", {}, make("tr", {}, head, ...one.cells));
+      if (one.style) body.className = one.style;
+      return body;
+    })};
   }
 
-  function textOf(table, i) {
-    return dualquery.percent(table.share[i], table.low[i], table.high[i]);
+  const cellOf = (...marks) => make("td", {className: "bar", ariaHidden: "true"},
+    make("span", {}, ...marks));
+
+  function marker(tag, from, to, style = "") {
+    const made = make(tag, style ? {className: style} : {});
+    made.style.left = `${from}%`;
+    if (to !== null) made.style.width = `${Math.max(to - from, 0)}%`;
+    return made;
   }
 
-  // A bar, the interval as a line across its end, and a mark for all records.
-  function bar(table, i, widest, overall) {
-    const place = (share) => `${(100 * share) / widest}%`;
-    const filled = make("i");
-    filled.style.width = place(table.share[i]);
-    const cell = make("span", {}, filled);
-    if (table.low[i] !== null) {
-      const reach = make("u");
-      reach.style.left = place(table.low[i]);
-      reach.style.width = place(table.high[i] - table.low[i]);
-      cell.append(reach);
-    }
-    if (overall) {
-      const mark = make("b");
-      mark.style.left = place(overall.share[i]);
-      cell.append(mark);
-    }
-    return make("td", {className: "bar", ariaHidden: "true"}, cell);
+  // Shares as bars: the interval is a line across the end, and a mark shows all records.
+  function bars(view, table) {
+    const {rows} = view.chart, format = view.chartFormat;
+    const widest = Math.max(1e-12, ...rows.flatMap((row) =>
+      [row.figure.value, row.figure.high || 0, row.all ? row.all.value : 0]));
+    const place = (value) => (100 * value) / widest;
+    const {long, bodies} = rowsOf(rows.map(({label, figure, all, chosen}) => {
+      const filled = make("i");
+      filled.style.width = `${place(figure.value)}%`;
+      const marks = [filled];
+      if (figure.low !== null) marks.push(marker("u", place(figure.low), place(figure.high)));
+      if (all) marks.push(marker("b", place(all.value), null));
+      return {label, style: chosen ? "chosen" : "", cells: [cellOf(...marks),
+        number(format.value(figure)), number(format.half(figure), " muted"),
+        ...(all ? [number(format.value(all), " muted")] : [])]};
+    }));
+    const all = rows.some((row) => row.all);
+    const head = make("thead", {}, make("tr", {}, ...(long ? [] : [make("td")]), make("td"),
+      make("th", {scope: "col", colSpan: 2}, "these"), make("th", {scope: "col"}, "all")));
+    table.className = long ? "bars long" : "bars";
+    table.replaceChildren(...(all ? [head] : []), ...bodies);
   }
 
-  // Rows of one column: whole and in order if it has an order, else at most the largest ones.
-  function bars(model, table, overall) {
-    const attribute = model.attributes[table.columns[0]];
-    let codes = table.share.map((_, code) => code);
-    const ordered = attribute.edges || attribute.ordered;
-    const hidden = ordered ? 0 : Math.max(codes.length - MOST_BARS, 0);
-    if (hidden) codes = codes.sort((a, b) => table.share[b] - table.share[a] || a - b)
-      .slice(0, MOST_BARS);
-    const ends = codes.flatMap((c) => [table.share[c], table.high[c] || 0,
-                                       overall ? overall.share[c] : 0]);
-    const widest = Math.max(...ends, 1e-12);
-    const rows = codes.map((code) => make("tr", {},
-      make("th", {scope: "row"}, dualquery.labelOf(attribute, code)),
-      bar(table, code, widest, overall), number(textOf(table, code)),
-      make("td", {className: "number muted"}, half(table, code)),
-      ...(overall ? [make("td", {className: "number muted"}, textOf(overall, code))] : [])));
-    if (hidden) rows.push(make("tr", {}, make("td", {colSpan: 5},
-      `and ${hidden.toLocaleString("en")} smaller ones, all of which the CSV file has`)));
-    return rows;
+  // Figures of groups as dots with their intervals; grey where they cannot be told apart.
+  function dots(view, table) {
+    const {rows, reference} = view.chart, {format} = view;
+    const base = reference ? reference.figure : view.overall;
+    const ends = [...rows.map((row) => row.figure), base].flatMap((f) =>
+      [f.value, f.low ?? f.value, f.high ?? f.value]);
+    const low = Math.min(...ends), high = Math.max(...ends), width = high - low || 1;
+    const place = (value) => 3 + (94 * (value - low)) / width;
+    const {long, bodies} = rowsOf(rows.map((row) => {
+      const {label, figure} = row, marks = [marker("b", place(base.value), null)];
+      if (figure.low !== null) {
+        marks.unshift(marker("s", place(base.low ?? base.value), place(base.high ?? base.value)));
+        marks.push(marker("u", place(figure.low), place(figure.high)));
+      }
+      marks.push(marker("em", place(figure.value), null));
+      const told = number(row.alike ? "≈" : "", " told");
+      if (row.alike) told.setAttribute("aria-label", "cannot be told apart");
+      return {label, style: row.alike ? "alike" : row === reference ? "chosen" : "",
+              cells: [cellOf(...marks), number(format.value(figure)),
+                      number(format.half(figure), " muted"), told]};
+    }));
+    table.className = long ? "bars dots long" : "bars dots";
+    table.replaceChildren(...bodies);
   }
 
-  // Rows and columns of two columns; the darker a cell, the larger its share.
-  function cross(model, table) {
-    const [first, second] = table.columns.map((a) => model.attributes[a]);
-    const strongest = Math.max(...table.share, 1e-12);
-    const head = make("tr", {}, make("td", {}), ...Array.from({length: second.size}, (_, code) =>
-      make("th", {scope: "col"}, dualquery.labelOf(second, code))));
-    const rows = Array.from({length: first.size}, (_, code) => make("tr", {},
-      make("th", {scope: "row"}, dualquery.labelOf(first, code)),
-      ...Array.from({length: second.size}, (_, other) => {
-        const i = code * second.size + other;
-        const cell = make("td", {}, textOf(table, i),
-          make("small", {className: "muted"}, half(table, i)));
-        cell.style.setProperty("--heat", `${Math.round((100 * table.share[i]) / strongest)}%`);
-        return cell;
-      })));
-    return {head, rows};
+  // A cross table; the larger a share, the darker its cell. Long ones grow as they are scrolled.
+  function cross(view, table) {
+    const {heads, rows, foot} = view.cross, {state, format} = view;
+    const cell = (figure, style = "") => {
+      if (!figure) return make("td", {className: style}, "–");
+      const made = make("td", {className: style}, format.value(figure),
+        make("small", {}, format.half(figure)));
+      if (!style) made.style.setProperty("--heat", `${Math.round(100 * heat(figure.value))}%`);
+      return made;
+    };
+    const strongest = Math.max(1e-12, ...rows.flatMap((row) => row.cells.map((f) => (f ? f.value : 0))));
+    const heat = (value) => value / strongest;
+    const head = make("thead", {}, make("tr", {}, make("td"),
+      ...heads.map((label) => make("th", {scope: "col"}, label)),
+      make("th", {scope: "col", className: "weight"}, state.as === "row" ? "of all" : "together")));
+    const line = (row) => make("tr", {}, make("th", {scope: "row"}, row.label),
+      ...row.cells.map((figure) => cell(figure)), cell(row.total, "weight"));
+    const body = make("tbody", {}, ...rows.slice(0, AT_ONCE).map(line));
+    const last = make("tfoot", {}, make("tr", {},
+      make("th", {scope: "row"}, state.as === "column" ? "of all" : "together"),
+      ...foot.map((figure) => cell(figure, "weight")), make("td", {className: "weight"}, "100 %")));
+    table.className = "heat";
+    table.replaceChildren(head, body, last);
+    let next = AT_ONCE;
+    const box = table.parentElement;
+    box.onscroll = () => {
+      if (next < rows.length && box.scrollTop + 2 * box.clientHeight > box.scrollHeight) {
+        body.append(...rows.slice(next, next + AT_ONCE).map(line));
+        next += AT_ONCE;
+      }
+    };
   }
 
-  // The command that prints the same table.
-  function command(model, table, query) {
-    const shell = (text) => (/^[\w.,:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-    const names = table.columns.map((a) => shell(model.attributes[a].name)).join(" ");
-    const where = query.literals.length
-      ? ` --where ${shell(dualquery.formatQuery(query, model.attributes))}` : "";
-    return `dualquery table DIR ${names}${where}`;
+  function draw(view, table) {
+    table.parentElement.onscroll = null;
+    ({bars, dots, cross})[view.kind](view, table);
   }
 
-  return {bars, cross, command};
+  return {draw};
 })());
