@@ -4,7 +4,8 @@ One-way tables are always measured, and columns with long tails once or twice mo
 means are unsure. All pairs are measured while their noise stays small beside the number of records,
 and so are triples of narrow domains. Beyond that, draws choose the pairs that the model explains
 worst. Where noise is small, a part of the budget is left for a few rounds in which draws name the
-queries that are answered worst: draws say where, tables say what. The reasons are in docs/decisions/tables.md.
+queries that are answered worst: draws say where, tables say what. The reasons are in
+docs/decisions/tables.md and docs/decisions/forest.md.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ CHOSEN = 200
 """The most tables that are chosen, of at most two thirds of the pairs."""
 
 CHOSEN_LEAST = 50
-"""The fewest tables that are worth choosing."""
+"""The fewest tables that are worth choosing; fewer pairs are measured one and all."""
 
 CHOOSING = 0.08
 """The share of the budget that choices cost. A score adds up a whole table, so it is cheap."""
@@ -257,7 +258,7 @@ def _chosen(purse: Purse, shape: Shape, fine: float) -> int:
     chosen = min(CHOSEN, 2 * shape.pairs // 3)
     while chosen >= CHOSEN_LEAST and purse.deviation(0.6, chosen) > fine:
         chosen //= 2
-    return chosen if chosen >= min(CHOSEN_LEAST, 2 * shape.pairs // 3) else 0
+    return chosen if chosen >= CHOSEN_LEAST else 0
 
 
 def _few_tables(purse: Purse, shape: Shape, fine: float) -> tuple[Step, ...] | None:

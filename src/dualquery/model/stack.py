@@ -63,8 +63,8 @@ class Stack:
 
     def is_ordered(self, position: int) -> bool:
         """Whether the groups of an attribute have an order."""
-        one = self.schema.attributes[self.attributes[position]]
-        return one.is_numeric or one.ordered
+        one = self.schema.attributes[int(self.attributes[position])]
+        return bool(one.is_numeric or one.ordered)
 
     def positions(self, attributes: npt.ArrayLike) -> Ints:
         """Where these attributes stand among those of the stack."""

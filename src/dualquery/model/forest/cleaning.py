@@ -37,7 +37,10 @@ RAKED, CLOSE = 40, 1e-4
 """The most sweeps that fit a table to its margins; they stop once no row is off by this share."""
 
 CLIMBED = 8
-"""The most steps of a smooth fit."""
+"""The most steps of a smooth fit (Levenberg and Marquardt's)."""
+
+LEAST_DAMPED, MOST_DAMPED = 1e-3, 1e3
+"""How much steps are shortened: the less, the better the last one was."""
 
 
 def cleaned(
@@ -62,7 +65,8 @@ def cleaned(
             away = float(((counts - thinned / GAMMA - table) ** 2).sum())
             missed[way] = missed.get(way, 0.0) + away
     best = min(missed, key=lambda way: missed[way])
-    return next(t for way, t in _ways(counts, rows, columns, noise, ordered) if way == best)
+    made = dict(_ways(counts, rows, columns, noise, ordered))
+    return made[best]
 
 
 def _ways(
@@ -91,7 +95,7 @@ def raked(table: Floats, rows: Floats, columns: Floats) -> Floats:
     """The table with these margins that has the same ratios of odds."""
     from dualquery.model.forest._cleaning_kernels import rake
 
-    found = np.array(table, dtype=np.float64)
+    found: Floats = np.array(table, dtype=np.float64)
     rake(found, rows, columns, RAKED, CLOSE)
     return found
 
@@ -111,31 +115,34 @@ def smoothed(counts: Floats, rows: Floats, columns: Floats, noise: float, order:
     """
     from dualquery.model.forest._cleaning_kernels import slopes_beyond_margins
 
-    expected = np.outer(rows, columns) / rows.sum()
+    expected: Floats = np.outer(rows, columns) / rows.sum()
     if not order:
         return expected
     first, second = (_powers(shares / shares.sum(), order) for shares in (rows, columns))
     powers = np.einsum("ai,bj->ijab", first, second).reshape(-1, *counts.shape).copy()
     slopes = np.empty((len(powers), counts.size))
-    at, table, damping = np.zeros(len(powers)), expected, 1e-3
+    at: Floats = np.zeros(len(powers))
+    table = expected
+    damping = LEAST_DAMPED
     value = _squares(counts, table, noise)
     for _ in range(CLIMBED):
         slopes_beyond_margins(powers, table, 3, slopes)
         slopes /= noise
         square = slopes @ slopes.T + np.eye(len(at))
         uphill = slopes @ ((counts - table) / noise).ravel() - at
-        while damping < 1e3:
+        while damping < MOST_DAMPED:
             step = np.linalg.solve(square + damping * np.diag(np.diag(square)), uphill)
             logs = np.tensordot(at + step, powers, 1)
             moved = raked(expected * np.exp(np.clip(logs - logs.max(), -200, 0)), rows, columns)
-            reached = _squares(counts, moved, noise) + (at + step) @ (at + step)
+            reached = _squares(counts, moved, noise) + float(((at + step) ** 2).sum())
             if reached <= value:
                 break
             damping *= 10.0
         else:
             break
         done = value - reached < 1e-3 * value
-        at, table, value, damping = at + step, moved, reached, max(damping / 10.0, 1e-3)
+        at, table, value = at + step, moved, reached
+        damping = max(damping / 10.0, LEAST_DAMPED)
         if done:
             break
     return table

@@ -1,4 +1,4 @@
-"""What measured pairs say: which attributes are joined, and how. A function of released tables alone."""
+"""What measured pairs say: which attributes are joined, and how; from released tables alone."""
 
 from __future__ import annotations
 
