@@ -52,7 +52,7 @@ CHOSEN_LEAST = 50
 CHOOSING = 0.08
 """The share of the budget that choices cost. A score adds up a whole table, so it is cheap."""
 
-TREE, TREE_OF_CHOSEN = 4, 8
+TREE, TREE_OF_CHOSEN = 3, 8
 """The most attributes that edges join, if all pairs are measured and if they are chosen. A step
 takes longer for every table inside a tree, and all pairs are many tables."""
 
@@ -88,7 +88,7 @@ PURE_DRAWS = 5
 WIDEST = 2_000
 """Attributes beyond which pairs are far too many to be measured one and all."""
 
-COMPONENTS, FINER_COMPONENTS = 32, 128
+COMPONENTS, FINER_COMPONENTS = 32, 64
 """Of each mixture, if its tables do not grow too large: edges hold what is strong."""
 
 MEMBERS, ROUND_MEMBERS = 4, 1
