@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
@@ -24,7 +25,6 @@ from dualquery.privacy.ledger import (
     Turns,
 )
 from dualquery.privacy.ledger import file as ledger_file
-from dualquery.privacy.ledger.chain import Link
 from dualquery.privacy.neighbours import Neighbours
 from tests.privacy.older_ledger import older_ledger
 
@@ -93,6 +93,13 @@ EDITS = {
         "UPDATE chain SET position = 2 WHERE position = -1",
     ),
     "a digest": lambda path: edit(path, "UPDATE chain SET digest = x'00' WHERE position = 2"),
+    "a trigger": lambda path: edit(
+        path, "CREATE TRIGGER undone AFTER INSERT ON chain BEGIN "
+        "DELETE FROM chain WHERE position = NEW.position; END",
+    ),
+    "a view": lambda path: edit(
+        path, "ALTER TABLE chain RENAME TO kept", "CREATE VIEW chain AS SELECT * FROM kept",
+    ),
     "text for bytes": lambda path: edit(path, "UPDATE chain SET content = 'x' WHERE position = 2"),
 }  # fmt: skip
 
@@ -121,17 +128,54 @@ def rewritten(path: Path, position: int, **values: object) -> None:
     """Edit one link, and make all later digests right, as somebody who knows the format can."""
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT content FROM chain ORDER BY position").fetchall()
-        digest = b""
+        digest = b"dualquery ledger\n"
         for number, (content,) in enumerate(rows):
-            said = json.loads(content)
-            link = Link.following(digest, {**said, **values} if number == position else said)
-            digest = link.digest
+            if number == position:
+                content = json.dumps({**json.loads(content), **values}).encode()
+            digest = hashlib.sha256(digest + content).digest()
             connection.execute(
                 "UPDATE chain SET content = ?, digest = ? WHERE position = ?",
-                (link.content, link.digest, number),
+                (content, digest, number),
             )
         connection.execute("UPDATE head SET digest = ?", (digest,))
         connection.commit()
+
+
+NONSENSE = {
+    0: [{"epsilon": math.nan}, {"epsilon": "1"}, {"delta": 10**400}, {"slack": -1.0},
+        {"slack": "x"}, {"neighbours": 3}, {"past": 7}, {"past": [3]}, {"kind": []},
+        {"past": [{"release": "r"}]}, {"label": None}, {"label": 3}, {"unit": []}],
+    1: [{"mu_squared": "1"}, {"mu_squared": -1.0}, {"mu_squared": math.nan}, {"pure": "x"},
+        {"pure": math.nan}, {"slack": []}, {"release": [1]}, {"release": 7}, {"note": {}},
+        {"at": 3}],
+    2: [{"release": "another"}, {"release": []}, {"kind": "lost"}],
+}  # fmt: skip
+"""Per link, what nobody writes there."""
+
+
+@pytest.mark.parametrize("position", NONSENSE)
+def test_a_link_with_right_digests_that_says_nonsense_is_one_line(
+    tmp_path: Path, position: int
+) -> None:
+    path = tmp_path / "l"
+    charged(tmp_path / "right")
+    for values in NONSENSE[position]:
+        shutil.copy2(tmp_path / "right", path)
+        rewritten(path, position, **values)
+        with pytest.raises(LedgerError, match=r"\Aledger .*is damaged.*\Z"):
+            Ledger(path).account().to_dict()
+
+
+def test_a_link_of_brackets(tmp_path: Path) -> None:
+    charged(tmp_path / "l", releases=0)
+    content = b"[" * 100_000
+    digest = hashlib.sha256(b"dualquery ledger\n" + content).digest()
+    with closing(sqlite3.connect(tmp_path / "l")) as connection:
+        connection.execute("UPDATE chain SET content = ?, digest = ?", (content, digest))
+        connection.execute("UPDATE head SET digest = ?", (digest,))
+        connection.commit()
+    with pytest.raises(LedgerError, match="is damaged"):
+        Ledger(tmp_path / "l")
 
 
 def test_whoever_has_seen_a_head_notices_what_is_rewritten_before_it(tmp_path: Path) -> None:

@@ -136,6 +136,22 @@ MUTANTS = (
         "An older copy of the ledger, with less spent, would be believed.",
     ),
     Mutant(
+        "ledger-triggers-at-work",
+        _FILE,
+        "    if sorted(made) != sorted((statement.encode(),) for statement in _TABLES):\n",
+        "    if False:\n",
+        (f"{_CHAIN}::test_an_edit_is_refused",),
+        "A trigger could undo every charge as soon as it is written.",
+    ),
+    Mutant(
+        "ledger-numbers-believed",
+        _ACCOUNT,
+        "    if type(value) not in (int, float):\n",
+        "    if False:\n",
+        (f"{_CHAIN}::test_a_link_with_right_digests_that_says_nonsense_is_one_line",),
+        "What looks like a number to a comparison, and is none, would be added up.",
+    ),
+    Mutant(
         "ledger-damaged-pages-written-to",
         _FILE,
         '    if connection.execute("PRAGMA quick_check").fetchall() != [(b"ok",)]:\n',
@@ -162,8 +178,8 @@ MUTANTS = (
     Mutant(
         "older-ledger-takes-slack",
         _ACCOUNT,
-        "        slack = past if share is None else share * said",
-        '        slack = 0.5 * said["delta"] if share is None else share * said',
+        "        slack = past if share is None else",
+        '        slack = 0.5 * said["delta"] if share is None else',
         (f"{_CHAIN}::test_an_older_ledger_gets_a_chain_and_takes_no_more_slack",),
         "A ledger that declared no share would admit what the proof does not cover.",
     ),

@@ -49,13 +49,13 @@ class Entry:
     @classmethod
     def read(cls, said: Document) -> Entry:
         """The entry that a link, or the past of an earlier version, speaks of."""
-        pure = math.inf if said["pure"] is None else said["pure"]
+        pure = math.inf if said["pure"] is None else _number(said, "pure")
         return cls(
-            said["release"],
-            said["note"],
-            Charge(said["mu_squared"], pure, said["slack"]),
+            _text(said, "release"),
+            _text(said, "note"),
+            Charge(_number(said, "mu_squared"), pure, _number(said, "slack")),
             said.get("state", "reserved"),
-            said["at"],
+            _text(said, "at"),
             said.get("spent_at"),
             said.get("rounds", 0),
             said.get("digest", ""),
@@ -211,13 +211,13 @@ class Reader:
         share = said["slack"]
         # A ledger that never declared a share has spent what it has, and gets no more.
         past = sum(one["slack"] for one in said.get("past", ()))
-        slack = past if share is None else share * said["delta"]
+        slack = past if share is None else _number(said, "slack") * said["delta"]
         return Account(
-            said["label"],
-            Rule(said["epsilon"], said["delta"], slack),
+            _text(said, "label"),
+            Rule(_number(said, "epsilon"), _number(said, "delta"), slack),
             Neighbours(said["neighbours"]),
             entries,
-            said["unit"],
+            _text(said, "unit"),
             mark,
             share is not None,
         )
@@ -231,6 +231,20 @@ def _changed(entry: Entry, kind: str, said: Document) -> Entry:
     if kind == "spent":
         return replace(entry, state="spent", spent_at=said["at"])
     raise ValueError("a link of a kind that this version does not know")
+
+
+def _number(said: Document, name: str) -> float:
+    value = said[name]
+    if type(value) not in (int, float):
+        raise ValueError(f"{name} is a number")
+    return float(value)
+
+
+def _text(said: Document, name: str) -> str:
+    value = said[name]
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is a text")
+    return value
 
 
 def _finite(value: float) -> float | None:

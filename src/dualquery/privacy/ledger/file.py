@@ -33,7 +33,10 @@ _TABLES = (
     "CREATE TABLE head (position INTEGER NOT NULL, digest BLOB NOT NULL)",
 )
 
-_UNREADABLE = (ValueError, KeyError, TypeError, IndexError, OverflowError, MemoryError)
+_UNREADABLE = (
+    ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError,
+    RecursionError,
+)  # fmt: skip
 """What a damaged file ends in, apart from SQLite's own errors; a bad figure is a ValueError."""
 
 
@@ -97,6 +100,10 @@ def append(connection: sqlite3.Connection, position: int, link: Link) -> None:
 
 def links_from(connection: sqlite3.Connection, start: int, path: Path) -> list[Link]:
     """The links from a position on; their digests are still to be computed."""
+    made = connection.execute("SELECT sql FROM sqlite_master").fetchall()
+    if sorted(made) != sorted((statement.encode(),) for statement in _TABLES):
+        # A trigger would change what is written, a view what is read.
+        raise damaged(path, ": it holds other things than its two tables")
     head = connection.execute("SELECT position, digest FROM head").fetchall()
     rows = connection.execute(
         "SELECT position, content, digest FROM chain WHERE position >= ? ORDER BY position",
