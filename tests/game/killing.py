@@ -130,7 +130,8 @@ def main(base: Path, plan: str) -> None:
     whole = None
     if plan != "unseeded":
         seeded()
-        JOB.release(ROWS, base / "whole", schema=SCHEMA)
+        Ledger.create(base / "whole.db", epsilon=10.0, delta=1e-3)  # the page says so
+        JOB.release(ROWS, base / "whole", schema=SCHEMA, ledger=base / "whole.db")
         whole = files(base / "whole")
     if plan == "overwrite":
         JOB.release(ROWS.slice(32), base / "older", schema=SCHEMA)

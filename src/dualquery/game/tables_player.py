@@ -197,10 +197,7 @@ class TablesPlayer:
         """What the average of the fits answers to each query."""
         # Draws are made against these answers; the journal need not keep them, so nobody else
         # has to find the same last digit.
-        model = self.model(known)
-        if model.edges is None:
-            return model.answers_to(self._compiled, single=True)
-        return model.answers(self.workload)
+        return self.model(known).answers_to(self._compiled, single=True)
 
     def model(self, known: Known, free: Filling = Free.DEFAULT) -> Mixture:
         """The average of the fits."""
@@ -458,8 +455,9 @@ class TablesPlayer:
         return int(trees.tie_start(np.diff(self._stack(known).start))[-1])
 
     def _members(self, known: Known) -> tuple[Parameters, ...]:
-        """The fits that are kept up to date."""
-        assert known.members is not None  # nobody asks before the first fit
+        """The fits that are kept up to date; before the first one, where they would begin."""
+        if known.members is None:
+            return self._begun(known, self.plan.round_members)
         tied = self._tied(known.trees, known)
         return tuple(Parameters.at(flat, self.plan.components, tied) for flat in known.members)
 

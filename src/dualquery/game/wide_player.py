@@ -250,7 +250,8 @@ class WidePlayer(TablesPlayer):
         return self._listed[kind]
 
     def _members(self, known: Known) -> tuple[Parameters, ...]:
-        assert known.members is not None  # nobody asks before the first fit
+        if known.members is None:
+            return self._begun(known, self.plan.round_members)
         components = self.components(known)
         return tuple(Parameters.at(flat, components) for flat in known.members)
 
