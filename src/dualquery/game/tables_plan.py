@@ -35,16 +35,20 @@ FINE_STARTED = 0.05
 """The same where a public start says what they may look like: noisy tables then tell how far it
 can be trusted."""
 
-PAYING = 0.0035
-"""All pairs are measured, and rounds of draws follow, while the noise of pairs is at most this
-share of the records. Beyond it pairs are chosen: few tables with little noise tell more than many
-with much."""
+PAYING = 0.0053
+"""Rounds of draws pay while the noise of pairs is at most this share of the records. Beyond it,
+what they cost is worth more in the pairs."""
+
+NOISY, MANY_PAIRS = 0.0035, 400
+"""Of so many pairs some are chosen if the noise of all is above this share of the records: few
+tables with little noise tell more than many with much. Fewer pairs are all measured as long as
+they are affordable, because weak relations count as well."""
 
 CHOICES = 5
 """Rounds in which tables are chosen."""
 
 CHOSEN = 200
-"""The most tables that are chosen, of at most two thirds of the pairs."""
+"""The most tables that are chosen, of at most a third of the pairs."""
 
 CHOSEN_LEAST = 50
 """The fewest tables that are worth choosing; fewer pairs are measured one and all."""
@@ -206,7 +210,8 @@ def _steps(
         return None
     if purse.noise is Noise.GAUSSIAN and math.isfinite(paying) and not shape.binary:
         chosen = _chosen(purse, shape, fine)
-        if chosen and purse.deviation(0.6, shape.pairs) > paying:
+        affordable = NOISY * purse.budget.rows if shape.pairs >= MANY_PAIRS else fine
+        if chosen and purse.deviation(0.6, shape.pairs) > affordable:
             return (
                 Step(Kind.ONE_WAY, 0.1, shape.attributes),
                 *second,
@@ -255,7 +260,7 @@ def _steps(
 
 def _chosen(purse: Purse, shape: Shape, fine: float) -> int:
     """How many pairs are chosen; 0 where even few of them would be too noisy."""
-    chosen = min(CHOSEN, 2 * shape.pairs // 3)
+    chosen = min(CHOSEN, shape.pairs // 3)
     while chosen >= CHOSEN_LEAST and purse.deviation(0.6, chosen) > fine:
         chosen //= 2
     return chosen if chosen >= CHOSEN_LEAST else 0
