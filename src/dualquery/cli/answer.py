@@ -35,6 +35,7 @@ def answer(
     """
     from dualquery.base.errors import QueryError
     from dualquery.domain.formulas import Formula, format_formula, parse_formula
+    from dualquery.release.asking.cutting import InsideBin, read_question
     from dualquery.release.asking.questions import named
     from dualquery.release.reading import read_asked
 
@@ -44,9 +45,14 @@ def answer(
     wrong: list[tuple[str, QueryError]] = []
     for text in queries:
         try:
-            asked = parse_formula(text, release.schema)
-            figure = release.answer(asked, given=condition, unknown=unknown)
-            found.append((format_formula(asked, release.schema), asked, figure))
+            read = read_question(text, release.schema)
+            if isinstance(read, InsideBin):
+                asked: Formula = read.query
+                figure, shown = release.answer(text, given=condition, unknown=unknown), text
+            else:
+                asked, shown = read, format_formula(read, release.schema)
+                figure = release.answer(asked, given=condition, unknown=unknown)
+            found.append((shown, asked, figure))
         except QueryError as error:
             wrong.append((text, error))
     if not found:

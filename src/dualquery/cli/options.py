@@ -24,6 +24,12 @@ SchemaFile = Annotated[
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget ε, above 0.")]
 Delta = Annotated[float, typer.Option(help="Privacy budget δ, between 0 and 1.")]
+DeltaOrUsual = Annotated[
+    float | None,
+    typer.Option(
+        "--delta", help="Privacy budget δ. (default: 1/n², rounded down to a power of ten)"
+    ),
+]
 Queries = Annotated[
     int | None,
     typer.Option(
@@ -324,6 +330,14 @@ Citation = Annotated[
 ]
 Address = Annotated[
     str | None, typer.Option("--url", rich_help_panel=ABOUT, help="Where it is published.")
+]
+Registry = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=ABOUT,
+        help="Also write the entry for a registry of deployments, as JSON.",
+    ),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", rich_help_panel=RUNNING, help="Continue a run that was killed.")

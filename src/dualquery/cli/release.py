@@ -16,8 +16,8 @@ def release(
     table: options.TablePath,
     schema: options.SchemaFile,
     epsilon: options.Epsilon,
-    delta: options.Delta,
     out: options.Out,
+    delta: options.DeltaOrUsual = None,
     queries: options.Queries = None,
     k: options.K = None,
     marginals: options.Marginals = None,
@@ -65,6 +65,7 @@ def release(
     licence: options.Licence = None,
     citation: options.Citation = None,
     url: options.Address = None,
+    registry: options.Registry = None,
     seed: options.Seed = None,
     resume: options.Resume = False,
     overwrite: options.Overwrite = False,
@@ -72,13 +73,21 @@ def release(
     as_json: options.Json = False,
 ) -> None:
     """Run the game on a private table and write a release that is safe to publish."""
+    from dualquery.base.files import check_target, write_whole
     from dualquery.cli.progress import Reporter
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
     from dualquery.release.directory import check_free
+    from dualquery.release.registry import registry_entry
     from dualquery.workloads.interest import names, numbers
 
     declared = Schema.load(schema).require_reviewed(schema)
+    if registry is not None:
+        check_target(registry)
+    source = options.table_source(table, long, item_prefix, records, encoding=encoding, sheet=sheet)
+    if delta is None:
+        unit_is_row = neighbours == "replace-one" and unit is None and weight is None
+        delta = _usual_delta(rows, source if unit_is_row else None)
     job = DualQuery(
         epsilon=epsilon, delta=delta, neighbours=neighbours, accountant=accountant, rows=rows,
         seed=seed, unit=unit, most_records=most_records, weigh=weigh, weight=weight,
@@ -98,7 +107,7 @@ def release(
         check_free(out, overwrite=overwrite)
     with Reporter(quiet) as progress:
         made = job.release(
-            options.table_source(table, long, item_prefix, records, encoding=encoding, sheet=sheet),
+            source,
             out,
             schema=declared,
             workload=workload,
@@ -110,10 +119,38 @@ def release(
             progress=progress,
             notice=options.warn,
         )
+    if registry is not None:
+        text = json.dumps(registry_entry(made), indent=2, ensure_ascii=False)
+        write_whole(registry, text + "\n")
     if as_json:
         options.echo(json.dumps({"release": str(out), **made.summary()}))
     else:
         options.echo(describe(made, out))
+
+
+def _usual_delta(size: int | None, source: object | None) -> float:
+    """The δ of a release that was given none, and a line that says so.
+
+    Args:
+        size: the public reference size, if one was given.
+        source: the table, if the number of its rows is public.
+    """
+    from dualquery.base.errors import ParameterError
+    from dualquery.privacy.statement import usual_delta
+    from dualquery.rows.arrow import ArrowTable
+    from dualquery.rows.opening import open_table
+
+    opened = None if size is not None or source is None else open_table(source)
+    if isinstance(opened, ArrowTable):
+        size = sum(batch.num_rows for batch in opened.batches([]))
+    if not size:
+        raise ParameterError(
+            "--delta D is needed, because the number of units is not public or not known yet; "
+            "expected far less than one over it, such as 1e-6"
+        )
+    delta = usual_delta(size)
+    options.echo(f"δ = {delta:g}, as 1/n² for the public n = {size:,}, rounded down", err=True)
+    return delta
 
 
 def _course(made: Release) -> str:

@@ -78,6 +78,20 @@ def _tokens(text: str) -> list[_Token]:
     return found
 
 
+class OffEdgeError(QueryError):
+    """A limit lies inside a bin. A release can say what it knows about that; a workload cannot.
+
+    Args:
+        told: the message.
+        name: the attribute.
+        number: the limit.
+    """
+
+    def __init__(self, told: str, name: str, number: float) -> None:
+        super().__init__(told)
+        self.name, self.number = name, number
+
+
 class Parser:
     """Recursive descent over the tokens of one query."""
 
@@ -313,10 +327,13 @@ def _at_least(attribute: Attribute, token: _Token) -> tuple[int, ...]:
     if attribute.is_numeric:
         number = _number(attribute, token)
         if number not in attribute.edges:
-            raise QueryError(
+            told = (
                 f"{token.text} is not a bin edge of {attribute.name!r}; "
                 f"its edges are {', '.join(map(attribute.spell, attribute.edges))}"
             )
+            if attribute.edges[0] < number < attribute.edges[-1]:
+                raise OffEdgeError(told, attribute.name, number)
+            raise QueryError(told)
         return tuple(range(attribute.edges.index(number), attribute.proper_size))
     return tuple(c for c, place in _places(attribute) if place >= _place(attribute, token))
 

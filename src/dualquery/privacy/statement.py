@@ -396,6 +396,15 @@ class PrivacyStatement:
         return "0" if accountant == "pure" else rounded_up(self.delta)
 
 
+def usual_delta(size: int) -> float:
+    """The δ that is taken if none is said: 1/n², rounded down to a power of ten.
+
+    Args:
+        size: the public number of rows or persons, or the public reference size.
+    """
+    return float(f"1e-{len(str(whole('size', size) ** 2 - 1))}")
+
+
 def weak_promises(epsilon: float, delta: float, rows: int, accountant: str) -> tuple[str, ...]:
     """Warnings for a budget that promises little, one line each; for most budgets there is none.
 

@@ -45,14 +45,21 @@ class Askable:
         """The share of the population that satisfies a query: a float that knows its error.
 
         Args:
-            query: such as `sex=Female & (age>=50 | smoker)`.
+            query: such as `sex=Female & (age>=50 | smoker)`. One limit of a plain conjunction
+                may lie inside a bin; the interval is then wider.
             given: a condition; the share is then that among the records that satisfy it.
             unknown: a query on an attribute that no query of the release names is refused. With
                 "default" the answer supposes that this attribute has its declared default, which
                 tells nothing about the private table.
         """
-        asked = self._formula("query", query)
+        from dualquery.release.asking.cutting import InsideBin, read_question, share_inside
+
+        found = read_question(query, self.schema) if isinstance(query, str) else query
         condition = None if given is None else self._formula("given", given)
+        if isinstance(found, InsideBin):
+            self._check(unknown, named(found.query) | named(condition))
+            return share_inside(self.questions, found, condition)
+        asked = self._formula("query", found)
         self._check(unknown, named(asked) | named(condition))
         return self.questions.share(asked, condition)
 
