@@ -63,7 +63,9 @@ def main() -> None:
         terminal.write_text(TERMINAL % session(folder), encoding="utf-8")
         browser = chromium(folder / "profile")
         try:
-            report = (folder / "demo" / "report.html").as_uri()
+            page = folder / "demo" / "report.html"
+            shutil.copy(page, IMAGES.parent / "demo.html")  # the landing page shows it alive
+            report = page.as_uri()
             shots = {
                 "page": shot(browser, report, 1200, 1130, ask=True),
                 "page-dark": shot(browser, report, 1200, 1130, dark=True, ask=True),

@@ -114,7 +114,7 @@ def test_ids_as_they_were_inferred_are_found(tmp_path, monkeypatch: pytest.Monke
     """The text of an id depends on the type that its column got from one other id."""
     usual = ids.coded_ids
 
-    def inferred(cells, column, missing):
+    def inferred(cells, column, missing, **more):
         texts = [str(cell) for cell in cells.to_pylist()]
         odd = any(not text.isdigit() for text in texts)
         return usual(pa.chunked_array([[f"{t}.0" if odd else t for t in texts]]), column, missing)

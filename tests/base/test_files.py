@@ -191,3 +191,15 @@ def test_a_journal_that_others_could_have_made_is_refused_at_the_start(
         JOB.release(rows, tmp_path / "out", schema=schema, resume=resume)
     assert not getattr(said.value, "__notes__", [])
     assert os.path.lexists(partial)
+
+
+@pytest.mark.parametrize("name", ["long.txt", "/dev/zero"])
+def test_a_text_that_does_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "long.txt").write_text("x" * 1001)
+    (tmp_path / "short.txt").write_text("x" * 1000)
+    monkeypatch.setattr(files, "MOST_TEXT", 1000)
+    assert len(files.read_text(tmp_path / "short.txt", "schema file", ReleaseError)) == 1000
+    with pytest.raises(ReleaseError, match="has more than 1,000 characters"):
+        files.read_text(tmp_path / name, "schema file", ReleaseError)

@@ -14,7 +14,6 @@ import pytest
 
 from dualquery.base.errors import QueryError
 from dualquery.cli import main
-from dualquery.domain.attributes import Attribute
 from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
@@ -22,7 +21,13 @@ from dualquery.release.page.numbers import half_interval, percent
 from dualquery.release.page.render import render_page
 from dualquery.release.release import Release
 from tests.browser.test_explorer import asked, by_id, press
-from tests.release.page.releases import hostile_schema, made_release, with_forest, with_mixture
+from tests.release.page.releases import (
+    hostile_schema,
+    large_schema,
+    made_release,
+    with_forest,
+    with_mixture,
+)
 
 ASK = """const model = new dualquery.Model(
     JSON.parse(document.getElementById("release-data").textContent));
@@ -279,6 +284,7 @@ def test_groups_are_compared_and_drawn(
     assert "?embed#q=mean" in code
     browser.get((out / "report.html").as_uri() + "?embed#q=mean&of=age&by=smoker")
     assert by_id(browser, "shown-table").is_displayed()
+    assert "Synthetic data" in browser.find_element("tag name", "footer").text  # the source
     for hidden in ("figure", "columns", "copy-link"):
         assert not by_id(browser, hidden).is_displayed()
 
@@ -291,18 +297,6 @@ def test_an_address_that_is_nonsense_opens_the_page_s_own_question(open_page, sc
         browser.get("about:blank")
         browser.get(f"{address}#{bad}")
         assert by_id(browser, "sentence").text == own
-
-
-def large_schema() -> Schema:
-    """One column of 500 codes with groups, and 34 others."""
-    codes = [f"{letter}{number:02d}" for letter in "ABCDE" for number in range(100)]
-    return Schema(
-        (
-            Attribute.categorical("icd", codes, group="prefix:1"),
-            *(Attribute.categorical(f"q{i}", ["a", "b", "c", "d"]) for i in range(17)),
-            *(Attribute.binary(f"b{i}") for i in range(17)),
-        )
-    )
 
 
 def test_large_code_columns_show_ten_find_all_and_scroll(open_page) -> None:

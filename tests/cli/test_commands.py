@@ -495,4 +495,7 @@ def test_version_and_help_of_every_command(run) -> None:
     for command in (
         "demo", "schema", "plan", "release", "answer", "sample", "evaluate", "privacy", "ledger",
     ):  # fmt: skip
-        assert run(command, "--help").code == 0
+        told = run(command, "--help")
+        assert told.code == 0
+        assert "<bool>" not in told.out  # a flag takes no value
+        assert ("[about]" in told.out) == (command == "release")

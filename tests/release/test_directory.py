@@ -173,6 +173,14 @@ def test_a_damaged_release_is_refused(tmp_path, made: dq.Release) -> None:
         dq.load(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["plain", "x\x1b[31m", "it's"])
+def test_what_is_no_release_is_named_once(tmp_path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(ReleaseError) as refused:
+        dq.load(tmp_path / name)
+    assert str(refused.value).startswith(f"{str(tmp_path / name)!r} is not a release directory")
+
+
 def test_a_newer_format_is_refused(tmp_path, made: dq.Release) -> None:
     out = made.save(tmp_path / "out")
     content = json.loads((out / "release.json").read_text())

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +26,18 @@ from dualquery.base.errors import TableError
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.engines.parts import count_part, cut
-from dualquery.privacy.unit import Persons
+from dualquery.privacy.unit import Persons, Weight
 from dualquery.rows import csv_file, encoding
 from dualquery.rows import table as tables
 from dualquery.rows.cells import CellReader, OutOfDomain, column_of_objects
+from dualquery.rows.encoded import EncodedRows
 from dualquery.rows.encoding import judge_column
 from dualquery.rows.long import LongTable
 from dualquery.rows.opening import TableFile, open_table
 from dualquery.rows.persons import ByPerson
 from dualquery.rows.priced import draft_with_price
 from dualquery.rows.table import Table
+from dualquery.rows.weights import ByWeight
 from dualquery.workloads.generators import all_marginals
 
 HOSTILE = [
@@ -435,6 +438,118 @@ def test_rows_that_are_none_are_refused_without_showing_them(
     assert "\n" not in str(refused.value)
 
 
+EXTREME = {
+    "durations": (pa.array([1, 7, 41], pa.duration("s")), pa.array([2**62, -1], pa.duration("s"))),
+    "zones": (
+        pa.array([1646136000 * 10**9] * 3, pa.timestamp("ns", tz="Europe/Berlin")),
+        pa.array([2**63 - 1, -(2**63)], pa.timestamp("ns", tz="Europe/Berlin")),
+    ),
+    "days": (
+        pa.array([86_400_000 * 19_053] * 3, pa.date64()),
+        pa.array([2**63 - 1, 86_400_001]).cast(pa.date64(), safe=False),
+    ),
+    "halves": (
+        pa.array(np.array([1, 0.5], np.float16)),
+        pa.array(np.array([np.inf, np.nan], np.float16)),
+    ),
+    "numbers": (pa.array([1.0, 7.0, 41.0]), pa.array([1e300, None, 2.0**53])),
+    "small decimals": (
+        pa.array([Decimal("1.50")], pa.decimal32(9, 2)), pa.array([None], pa.decimal32(9, 2))
+    ),
+    "views": (pa.array(["1", "b"], pa.string_view()), pa.array(["x" * 99], pa.string_view())),
+    "no text": (
+        pa.array(["7", "b"]), pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    ),
+}  # fmt: skip
+"""Columns whose type a file declares, and cells of that type which some library cannot read."""
+
+
+def layouts(first: pa.Array, second: pa.Array) -> dict[str, tuple[pa.Table, pa.Table]]:
+    """The same cells, held in several ways: each alone, and with the other ones after them."""
+    found = {"chunks": (first, pa.chunked_array([first, second]))}
+    if first.type != pa.decimal32(9, 2):  # which Arrow makes no dictionaries of
+        one, two = first.dictionary_encode(), second.dictionary_encode()
+        twice = [one.dictionary, one.dictionary, pa.nulls(1, first.type)]
+        if first.type != pa.string_view():
+            odd = pa.DictionaryArray.from_arrays(
+                pa.array([2 * len(one.dictionary)], pa.int32()), pa.concat_arrays(twice)
+            )
+            found["dictionary that lists none"] = (one, pa.chunked_array([one, odd]))
+        found["dictionaries"] = (one, pa.chunked_array([one, two]))
+    return {name: (pa.table({"c": one}), pa.table({"c": both})) for name, (one, both) in
+            found.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("treatment", [OutOfDomain.CLAMP, OutOfDomain.MISSING])
+@pytest.mark.parametrize("kind", EXTREME)
+def test_no_cell_stops_a_typed_column_however_it_is_held(kind: str, treatment: OutOfDomain) -> None:
+    calm, hostile = EXTREME[kind]
+    for layout, (alone, both) in layouts(calm, hostile).items():
+        for name, attribute in ATTRIBUTES.items():
+            expected = codes(open_table(alone), schema_of(attribute), treatment)
+            found = codes(open_table(both), schema_of(attribute), treatment)
+            assert found[: len(calm)] == expected, (layout, name)
+        ids = [ByPerson(open_table(one), Persons("c", 1), treatment).strata for one in
+               (alone, both)]  # fmt: skip
+        assert ids[1].of_row[: len(calm)].tolist() == ids[0].of_row.tolist()
+        weighed = [ByWeight(open_table(one), Weight("c", 9.0), None, treatment).weights for one in
+                   (alone, both)]  # fmt: skip
+        assert weighed[1][: len(calm)].tolist() == weighed[0].tolist()
+
+
+FRAMES = {
+    "periods": pd.period_range("2022-03-01", periods=3, freq="D"),
+    "intervals": pd.interval_range(0, 3),
+    "durations": pd.to_timedelta(["1s", "41s", "1.5s"]),
+    "flags": [True, False, True],
+    "whole": [1, 7, 41],
+    "small whole": np.array([1, 7, 41], np.uint8),
+    "nullable": pd.array([1, None, 41], dtype="Int64"),
+    "halves": np.array([1, 0.5, 41], np.float16),
+    "categories": pd.Categorical(["b", "41", "b"]),
+    "whole categories": pd.Categorical([7, 41, 7]),
+    "sparse": pd.arrays.SparseArray([0, 0, 7]),
+    "dates": pd.to_datetime(["2022-03-01", "2022-03-02", "2022-03-02"]),
+    "zones": pd.to_datetime(["2022-03-01T23:00"] * 3).tz_localize("Asia/Tokyo"),
+    "texts": pd.array(["b", "41", None], dtype="string"),
+}
+
+
+@pytest.mark.parametrize("treatment", [OutOfDomain.CLAMP, OutOfDomain.MISSING])
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_pandas_column_is_read_as_it_was_when_one_cell_changes_its_type(
+    kind: str, treatment: OutOfDomain
+) -> None:
+    calm = pd.DataFrame({"c": FRAMES[kind]})
+    for name, attribute in ATTRIBUTES.items():
+        expected = codes(open_table(calm), schema_of(attribute), treatment)
+        for stranger in ("abc", 2.5, None, 1 + 2j, pd.NaT, b"x", "\ud800", [1], 10**30):
+            more = pd.DataFrame({"c": pd.Series([stranger], dtype=object)})
+            if kind == "sparse" and stranger == "\ud800":
+                continue  # pandas itself cannot hold it
+            frames = [pd.concat([calm, more], ignore_index=True)]
+            if kind in ("whole", "flags"):  # pandas finds a type for all of them
+                frames.append(pd.DataFrame({"c": [*calm["c"].tolist(), stranger]}))
+            for both in frames:
+                found = codes(open_table(both), schema_of(attribute), treatment)
+                assert found[: len(calm)] == expected, (name, stranger)
+
+
+@pytest.mark.parametrize("treatment", OutOfDomain)
+def test_large_whole_numbers_that_a_frame_made_decimal_are_refused(treatment: OutOfDomain) -> None:
+    """By one missing cell pandas makes decimal numbers of all; then nobody can be told apart."""
+    large = [2**60, 2**60 + 1, None]
+    exact = Attribute.categorical("c", [1, 2**60, 2**60 + 1])
+    for source in (pd.DataFrame({"c": large}), {"c": np.array([2**60, 2**60 + 1, 2.5])}):
+        assert codes(open_table(source), schema_of(exact), treatment) == "refused"
+        with pytest.raises(TableError, match=r"no longer say which|a cell is missing"):
+            _ = ByPerson(open_table(source), Persons("c", 1), treatment).strata
+    # What a file declares decimal is refused whatever it holds.
+    for cells in ([1.0], [1.0, 1e300]):
+        declared = pa.table({"c": pa.array(cells)})
+        assert codes(open_table(declared), schema_of(exact), treatment) == "refused"
+
+
 IDS: list[Sequence[object]] = [[2.5], ["A2"], [10**30], ["1 "], [True], ["01"], [1.5, "x"]]
 
 
@@ -491,8 +606,6 @@ def test_the_pairs_of_others_stay_whatever_one_person_lists() -> None:
     schema = Schema(tuple(Attribute.binary(f"i{n}") for n in range(4)))
 
     def held(table: pa.Table) -> list[list[int]]:
-        from dualquery.rows.encoded import EncodedRows
-
         source = LongTable(table, "r", "i", prefix="i")
         rows = EncodedRows.read(source, source.bind(schema), range(4), OutOfDomain.CLAMP)
         return [rows.columns[n].tolist() for n in range(4)]
@@ -502,14 +615,50 @@ def test_the_pairs_of_others_stay_whatever_one_person_lists() -> None:
         assert other[: len(one)] == one
 
 
+@pytest.mark.parametrize("treatment", [OutOfDomain.CLAMP, OutOfDomain.MISSING])
+def test_a_pair_that_names_nobody_or_nothing_stops_no_release(treatment: OutOfDomain) -> None:
+    """It is left out; one without an item says that there is such a row."""
+    calm = pa.table({"who": ["ann", "ann", "bob"], "r": ["1", "2", "3"], "i": ["0", "1", "0"]})
+    more = {
+        "row": (None, "9", "1"), "item": ("eve", "9", None), "person": (None, "9", "1"),
+    }  # fmt: skip
+    schema = Schema(tuple(Attribute.binary(f"i{n}") for n in range(2)))
+    for name, (who, row, item) in more.items():
+        odd = {"who": [who], "r": [None if name == "row" else row], "i": [item]}
+        both = pa.concat_tables([calm, pa.table(odd).cast(calm.schema), calm.slice(0, 1)])
+        pairs = LongTable(both, "r", "i", prefix="i")
+        rows = EncodedRows.read(pairs, schema, range(2), treatment)
+        assert [rows.columns[n][:3].tolist() for n in range(2)] == [[1, 0, 1], [0, 1, 0]]
+        assert rows.rows == (3 if name == "row" else 4)
+        kept = ByPerson(LongTable(both, "r", "i", prefix="i"), Persons("who", 1), treatment)
+        alone = ByPerson(LongTable(calm, "r", "i", prefix="i"), Persons("who", 1))
+        assert kept.strata.of_row[:3].tolist() == alone.strata.of_row.tolist()
+        again = EncodedRows.read(kept, schema, range(2), treatment)
+        assert [again.columns[n][:3].tolist() for n in range(2)] == [[1, 0, 1], [0, 1, 0]]
+        strict = ByPerson(LongTable(both, "r", "i", prefix="i"), Persons("who", 1))
+        with pytest.raises(TableError, match="a cell is missing"):
+            EncodedRows.read(strict, schema, range(2))
+
+
+def test_another_number_in_a_sparse_matrix_is_what_a_frame_would_make_of_it(
+    tmp_path: Path,
+) -> None:
+    schema = Schema((Attribute.binary("x0"), Attribute.binary("x1", default=1)))
+    matrix = sparse.csr_matrix([[1, 0], [3, 2], [0, 1]])
+    sparse.save_npz(tmp_path / "m.npz", matrix)
+    for source in (matrix, tmp_path / "m.npz"):
+        with pytest.raises(TableError, match="holds another number"):
+            EncodedRows.read(open_table(source), schema, range(2))
+        rows = EncodedRows.read(open_table(source), schema, range(2), OutOfDomain.CLAMP)
+        assert [rows.columns[n].tolist() for n in range(2)] == [[1, 0, 0], [0, 1, 1]]
+
+
 def test_a_sparse_matrix_has_nothing_to_interpret() -> None:
     schema = Schema(tuple(Attribute.binary(f"x{n}") for n in range(3)))
     first = sparse.csr_matrix(np.eye(3))
     both = sparse.vstack([first, sparse.csr_matrix([[1, 1, 1]])])
 
     def counts(matrix: object) -> list[float]:
-        from dualquery.rows.encoded import EncodedRows
-
         table = open_table(matrix)
         rows = EncodedRows.read(table, table.bind(schema), range(3))
         return [float(rows.columns[n][:3].sum()) for n in range(3)]

@@ -21,7 +21,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _WAITING = re.compile(r"\A\.[0-9a-f]{16}\.")
 
 MOST_TEXT = 1 << 28
-"""The most bytes of a text that is read whole. A schema of a million codes needs a tenth of it."""
+"""The most characters of a text that is read whole; a schema of a million codes has a tenth."""
 
 
 def lock(stream: IO[Any] | int) -> bool:
@@ -170,10 +170,13 @@ def read_text(path: Path, what: str, refusal: type[DualQueryError]) -> str:
         refusal: the error to raise if it cannot be read.
     """
     try:
-        if path.stat().st_size > MOST_TEXT:
-            raise refusal(f"{what} {str(path)!r} has more than {MOST_TEXT:,} bytes")
-        return path.read_text(encoding="utf-8")
+        # What the system says of its size is not asked: a device has none, and never ends.
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(MOST_TEXT + 1)
     except OSError as error:
         raise refusal(f"cannot read {what} {str(path)!r}: {reason(error)}") from None
     except UnicodeDecodeError:
         raise refusal(f"{what} {str(path)!r} is not UTF-8 text") from None
+    if len(text) > MOST_TEXT:
+        raise refusal(f"{what} {str(path)!r} has more than {MOST_TEXT:,} characters")
+    return text

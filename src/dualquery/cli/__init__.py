@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from dualquery.base.errors import DualQueryError
 from dualquery.base.escapes import for_terminal
@@ -45,6 +46,26 @@ COMMANDS = (
 """Every command, in the order of `--help`. Its function is that of the same name in its module."""
 
 
+class _WithoutBool:
+    """A command whose help shows no type beside a flag: `<bool>` looks like a value to give."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters, in the order of the help."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for one in found:
+            if getattr(one, "is_flag", False):
+                one.metavar = ""
+        return found
+
+
+class _Command(_WithoutBool, TyperCommand):
+    pass
+
+
+class _Group(_WithoutBool, TyperGroup):
+    pass
+
+
 def application(only: str = "") -> typer.Typer:
     """The commands. Their modules import the package's heavy parts only when they run.
 
@@ -54,12 +75,13 @@ def application(only: str = "") -> typer.Typer:
     """
     app = typer.Typer(
         name="dualquery",
+        cls=_Group,
         help="Private answers to millions of queries, and a synthetic table, from wide tables.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )
     for name in (only,) if only in COMMANDS else COMMANDS:
-        app.command()(getattr(import_module(f"dualquery.cli.{name}"), name))
+        app.command(cls=_Command)(getattr(import_module(f"dualquery.cli.{name}"), name))
 
     @app.callback(invoke_without_command=True)
     def options(version: bool = typer.Option(False, "--version", help="Show the version.")) -> None:

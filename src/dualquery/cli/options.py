@@ -15,7 +15,7 @@ ASKED = "What is asked"
 READING = "Reading the table"
 PUBLIC = "What is public already; it costs nothing"
 PLAYING = "How it is played; what is left out is planned"
-ABOUT = "What the page says; left out, as [about] in the schema file says"
+ABOUT = r"What the page says; left out, as \[about] in the schema file says"
 RUNNING = "Running"
 """The groups in which `--help` lists options."""
 

@@ -31,6 +31,29 @@ MARGINALS = 100
 
 K = 3
 
+PICTURES = 4
+"""So many of the pairs that depend most in truth are drawn."""
+
+MOST_DRAWN = 16
+"""A column with more codes is in no picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A pair of columns with all its cells, to be drawn.
+
+    Attributes:
+        first: the attribute to the right.
+        second: the attribute upwards.
+        true: the shares of the cells in the private table, one row per code of the first.
+        released: the same in the release.
+    """
+
+    first: int
+    second: int
+    true: Floats
+    released: Floats
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -62,12 +85,14 @@ class Fidelity:
             wrong), computed by this package: 1000 · (1 − the mean distance of k-way tables).
             None if there are fewer than k columns.
         marginals: how many k-way tables it is the mean of.
+        pictures: of the pairs that depend most in truth.
     """
 
     columns: dict[str, float]
     pairs: tuple[Pair, ...]
     k_marginal: float | None
     marginals: int
+    pictures: tuple[Picture, ...] = ()
 
 
 def fidelity(
@@ -107,6 +132,7 @@ def fidelity(
         if triple
         else None,
         len(triple),
+        _pictures(double),
     )
 
 
@@ -125,6 +151,19 @@ def _compared(
         true = (counts / counts.sum()).reshape(shape)
         found.append((columns, true, cells(release.components, columns, release.schema)))
     return found
+
+
+def _pictures(pairs: list[Compared]) -> tuple[Picture, ...]:
+    """The strongest pairs of columns that fit into a picture; a column is in two at most."""
+    small = [one for one in pairs if max(one[1].shape) <= MOST_DRAWN and min(one[1].shape) > 1]
+    small.sort(key=lambda one: -cramers_v(one[1]))
+    used: dict[int, int] = {}
+    found: list[Picture] = []
+    for columns, true, ours in small:
+        if len(found) < PICTURES and all(used.get(a, 0) < 2 for a in columns):
+            found.append(Picture(columns[0], columns[1], true, ours))
+            used |= {a: used.get(a, 0) + 1 for a in columns}
+    return tuple(found)
 
 
 def _affordable(chosen: list[tuple[int, ...]], schema: Schema) -> list[tuple[int, ...]]:

@@ -9,7 +9,9 @@ from string import Template
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.domain.attributes import Attribute
 from dualquery.domain.printing import format_query
+from dualquery.evaluation.coverage import EMPTY
 from dualquery.evaluation.fidelity import Fidelity, K
 from dualquery.evaluation.figures import BASELINES, Evaluation
 from dualquery.evaluation.wording import (
@@ -22,10 +24,14 @@ from dualquery.evaluation.wording import (
 )
 from dualquery.privacy.rounding import rounded_up
 from dualquery.privacy.statement import PrivacyStatement, four_digits
-from dualquery.release.page.charts import Axes, legend
+from dualquery.release.page.charts import Axes, Bar, bars, legend
 from dualquery.release.page.files import joined
+from dualquery.release.page.payload import value_words
 
 NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION"
+PROMISED = 0.95
+"""The share of true figures that an interval is made to hold."""
+
 WORST = 25
 """Queries in the table of the worst."""
 
@@ -63,9 +69,11 @@ def render_evaluation(result: Evaluation, privacy: PrivacyStatement) -> str:
     sections = {
         "Errors beside the baselines": _baselines(result),
         "What the intervals hold": _coverage(result),
-        "Single columns": _columns(result),
-        "Pairs of columns": _pairs(result),
         "Relations": _relations(result),
+        "The strongest pairs, drawn": _pictures(result),
+        "Pairs of columns": _pairs(result),
+        "Intervals, by strength and by size": _classes(result),
+        "Single columns": _columns(result),
         "Guessing a column": _guesses(result),
         "True against released answers": _scatter(result),
         "How large the errors are": _histogram(result),
@@ -162,16 +170,24 @@ def _pairs(result: Evaluation) -> str:
     )
     return (
         score
-        + "<p>How strongly columns hang together (Cramér's V): above the diagonal in the private "
-        "table, below it in the release. A good release makes a picture that is its own mirror "
-        "image.</p>"
+        + "<p>How strongly columns hang together (Cramér's V). A good release makes two pictures "
+        "that look the same.</p>"
         + _association(found)
         + _table(["the worst pairs", "distance", "true V", "released V"], rows)
     )
 
 
 def _association(found: Fidelity) -> str:
-    """A matrix of squares, the darker the stronger; private above the diagonal."""
+    """Two matrices of squares side by side, the darker the stronger."""
+    panels = "".join(
+        f"<div><h3>{title}</h3>{_matrix(found, whose)}</div>"
+        for title, whose in (("Private table", "true"), ("Release", "released"))
+    )
+    return f'<div class="grid-of wide">{panels}</div>'
+
+
+def _matrix(found: Fidelity, whose: str) -> str:
+    """How strongly all pairs of columns hang together, in one of the two tables."""
     names = list(found.columns)
     place = {name: i for i, name in enumerate(names)}
     size, margin = 18, 130
@@ -184,22 +200,19 @@ def _association(found: Fidelity) -> str:
         for i, name in enumerate(names)
     ]
     for pair in found.pairs:
-        i, j = sorted((place[pair.first], place[pair.second]))
-        for row, column, value, whose in (
-            (i, j, pair.true, "private"),
-            (j, i, pair.released, "released"),
-        ):
-            words = f"{escape(pair.first)} and {escape(pair.second)}, {whose}: {value:.3f}"
+        i, j = place[pair.first], place[pair.second]
+        value = float(getattr(pair, whose))
+        words = f"{escape(pair.first)} and {escape(pair.second)}: {value:.3f}"
+        for row, column in ((i, j), (j, i)):
             parts.append(
                 f'<rect class="area" x="{margin + size * column}" y="{margin + size * row}" '
                 f'width="{size - 1}" height="{size - 1}" '
                 f'fill-opacity="{min(max(value, 0.02), 1.0):.3f}"><title>{words}</title></rect>'
             )
+    table = "private table" if whose == "true" else "release"
     return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="Matrix"><svg '
-        f'viewBox="0 0 {side + 40} {side}" width="{side + 40}" height="{side}" role="img" '
-        'aria-label="Association of all pairs of columns, private above and released below the '
-        f'diagonal">{"".join(parts)}</svg></div>'
+        f'<svg class="chart" viewBox="0 0 {side + 40} {side}" role="img" '
+        f'aria-label="Association of all pairs of columns, {table}">{"".join(parts)}</svg>'
     )
 
 
@@ -207,11 +220,94 @@ def _relations(result: Evaluation) -> str:
     found = result.relations
     if found is None:
         return ""
-    text = f"<p>{escape(NOTE)}</p>" + _table(list(CLOSENESS_HEADS), closeness_rows(found))
-    if found.coverage is None:
-        return text
-    note = f"<p>{escape(COVERAGE_NOTE)}</p>"
-    return text + note + _table(list(coverage_heads()), coverage_rows(found.coverage))
+    return f"<p>{escape(NOTE)}</p>" + _table(list(CLOSENESS_HEADS), closeness_rows(found))
+
+
+def _classes(result: Evaluation) -> str:
+    """Which share of the figures lies in the intervals: pictures first, then every number."""
+    if result.relations is None or result.relations.coverage is None:
+        return ""
+    coverage = result.relations.coverage
+    drawn = []
+    for kind, found in coverage.items():
+        entries = [
+            Bar(f"{name} ({held.figures:,})", held.share)
+            for name, held in found.items()
+            if not name.endswith(EMPTY)
+        ]
+        drawn.append(bars(kind, entries, mark=PROMISED))
+    return (
+        f"<p>{escape(COVERAGE_NOTE)} The upright mark is at 95 %.</p>"
+        f'<div class="columns">{"".join(drawn)}</div>'
+        + _table(list(coverage_heads()), coverage_rows(coverage))
+    )
+
+
+def _pictures(result: Evaluation) -> str:
+    """Pairs of columns as squares: the larger a square, the more records are in its cell."""
+    if result.fidelity is None or not result.fidelity.pictures:
+        return ""
+    attributes = result.workload.schema.attributes
+    drawn = []
+    for one in result.fidelity.pictures:
+        across, upward = attributes[one.first], attributes[one.second]
+        panels = "".join(
+            f"<div><h4>{whose}</h4>{_squares(shares, across, upward, whose)}</div>"
+            for whose, shares in (("private table", one.true), ("release", one.released))
+        )
+        drawn.append(
+            f"<figure><h3>{escape(upward.heading)} by {escape(across.heading)}</h3>"
+            f'<div class="grid-of">{panels}</div></figure>'
+        )
+    return (
+        "<p>The area of a square is the share of its cell within its column of squares. The line "
+        "joins the middles of the columns where values have an order.</p>" + "".join(drawn)
+    )
+
+
+def _squares(
+    shares: npt.NDArray[np.float64], across: Attribute, upward: Attribute, whose: str
+) -> str:
+    """One panel: codes of one column to the right, those of the other one upwards."""
+    count, height = shares.shape
+    side = 22
+    left, below = 108, 20
+    width, top = left + side * count + 6, side * height + 6
+    parts = []
+    ordered = upward.is_numeric or upward.ordered
+    middles = []
+    for i in range(count):
+        whole = float(shares[i].sum())
+        if whole <= 0.0:
+            continue
+        inner = shares[i] / whole
+        for j in range(height):
+            size = (side - 3) * float(np.sqrt(max(inner[j], 0.0)))
+            x, y = left + side * (i + 0.5), top - side * (j + 0.5)
+            parts.append(
+                f'<rect class="area" x="{x - size / 2:.1f}" y="{y - size / 2:.1f}" '
+                f'width="{size:.1f}" height="{size:.1f}"/>'
+            )
+        middle = float(inner[: upward.proper_size] @ np.arange(upward.proper_size))
+        middles.append(f"{left + side * (i + 0.5):.1f},{top - side * (middle + 0.5):.1f}")
+    if ordered:
+        parts.append(f'<polyline class="second" points="{" ".join(middles)}"/>')
+    for j, words in enumerate(value_words(upward)):
+        parts.append(
+            f'<text x="{left - 6}" y="{top - side * (j + 0.35):.0f}" class="end">'
+            f"{escape(words[:15])}</text>"
+        )
+    for i, words in enumerate(value_words(across)):
+        x = left + side * (i + 0.5)
+        parts.append(
+            f'<text transform="translate({x:.0f},{top + 10}) rotate(-50)" class="end">'
+            f"{escape(words[:15])}</text>"
+        )
+    label = f"{upward.heading} by {across.heading}, {whose}"
+    return (
+        f'<svg class="chart" viewBox="0 0 {width} {top + 70 + below}" width="{width}" role="img" '
+        f'aria-label="{escape(label)}" style="max-width:{width}px">{"".join(parts)}</svg>'
+    )
 
 
 def _guesses(result: Evaluation) -> str:

@@ -22,9 +22,11 @@ class ArrowTable:
 
     Attributes:
         header: the names of its columns.
+        inferred: whether a library may have chosen the types of its columns by looking at cells.
         documented: what a statistical file says about its columns.
     """
 
+    inferred = False
     documented: Mapping[str, Documented] = {}
 
     def __init__(self, header: Sequence[str]) -> None:
@@ -119,10 +121,17 @@ class FrameTable(ArrowTable):
             told = " ".join(str(error).split())
             raise TableError(f"cannot read the frame: {told[:200]}") from None
         super().__init__([str(name) for name in columns])
+        self.inferred = not isinstance(frame, pa.Table)
         self.named = dict(zip(self.header, columns, strict=True))  # a pandas name can be a number
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         step = batch_rows(len(names))
+        native = self.frame.to_native()
+        if isinstance(native, pa.Table) and names:
+            # As they are held: to join chunks whose dictionaries differ, Arrow needs all of them to
+            # be without missing values, and mixes up numbers of half precision.
+            yield from native.select(list(names)).to_batches(max_chunksize=step)
+            return
         for first in range(0, len(self.frame), step):
             part = self.frame[first : first + step]
             arrays = [arrow_column(part.get_column(self.named[name])) for name in names]
@@ -149,7 +158,7 @@ def arrow_column(series: Any) -> pa.Array:
     # Asked of the native column: narwhals guesses from the first cells what objects are.
     native = series.to_native()
     kind = str(getattr(native, "dtype", "")).lower()
-    if kind == "object":
+    if "object" in kind:  # a sparse column may hold objects, too
         return column_of_objects(series.to_list())
     if kind == "category" and hasattr(native, "cat"):
         return _categories(native.cat)
@@ -157,6 +166,9 @@ def arrow_column(series: Any) -> pa.Array:
         column = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # A pandas column of a kind that Arrow does not know: the schema judges its cells as text.
+        return column_of_objects(series.to_list())
+    if isinstance(column.type, pa.BaseExtensionType):
+        # Periods and intervals of pandas, which become objects as soon as one cell is none.
         return column_of_objects(series.to_list())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 

@@ -8,6 +8,7 @@ cells at once (`rows.encoding`) gives the same codes, and tests hold it to that.
 
 from __future__ import annotations
 
+import datetime
 import math
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -26,7 +27,6 @@ from dualquery.domain.types import (
     MOST_EXACT,
     Key,
     Type,
-    has_lost_digits,
     key_of,
     loose_text,
     number_of,
@@ -107,13 +107,15 @@ class CellReader:
         return frozenset(key for key in keys if key is not None)
 
     @cached_property
-    def _is_exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether some declared value is a whole number that decimal numbers cannot tell apart."""
         numbers = (number_of(Type.WHOLE, value) for value in self.attribute.values)
         return any(n is not None and abs(n) >= MOST_EXACT for n in numbers)
 
     def code(self, cell: object) -> int:
         """The code of a cell, or a mark if the cell is refused."""
+        if isinstance(cell, datetime.timedelta):
+            cell = cell.total_seconds()  # as its text says, which is all that objects have
         if self.attribute.answer is not None:
             return self._code_of_answers(cell)
         if cell is None or (isinstance(cell, float | Decimal) and cell != cell):
@@ -156,8 +158,6 @@ class CellReader:
         kind = self.attribute.cell_type
         if cell is UNREADABLE:
             return self.outside
-        if has_lost_digits(cell) and self._is_exact:
-            raise lost_digits(self.attribute.column)
         key = self._key(kind, cell)
         if key is not None and key in self._missing_keys:
             return self.missing
@@ -205,9 +205,13 @@ def lost_digits(column: str) -> TableError:
 def python_cells(cells: pa.Array) -> list[object]:
     """Cells as Python holds them, each one for itself; `UNREADABLE` where it cannot."""
     try:
-        return list(cells.to_pylist())
+        found = list(cells.to_pylist())
     except (pa.ArrowException, OverflowError, ValueError):
-        return [_python_cell(cell) for cell in cells]
+        found = [_python_cell(cell) for cell in cells]
+    if pa.types.is_timestamp(cells.type) or pa.types.is_duration(cells.type):
+        # With nanoseconds, Arrow's smallest one is what pandas marks a missing one with.
+        return [None if is_no_cell(cell) else cell for cell in found]
+    return found
 
 
 def _python_cell(cell: pa.Scalar) -> object:
@@ -217,19 +221,33 @@ def _python_cell(cell: pa.Scalar) -> object:
         return UNREADABLE
 
 
-def column_of_objects(cells: Iterable[object]) -> pa.Array:
-    """Python objects as an Arrow column of text, one cell at a time.
+OBJECTS = pa.struct([("text", pa.string()), ("is_text", pa.bool_())])
+"""The type of a column of objects: each cell as text, and whether it was one."""
+
+
+class Written(str):
+    """A number as a file writes it that has numbers and texts apart: a text that is no text."""
+
+    __slots__ = ()
+
+
+def column_of_objects(cells: Iterable[object]) -> pa.StructArray:
+    """Python objects as an Arrow column of texts (`OBJECTS`), one cell at a time.
 
     Arrow would find one type for all of them. One cell could then change how all others are read:
     a date among whole numbers turns every number into text that is no date, and the time zone of
     the first timestamp moves all others to its clock. As text, each is judged by the schema, as
-    those of a CSV file are.
+    those of a CSV file are. What was no text is not spelled as the schema may say that texts are:
+    the number 1.234 stays one where the text "1.234" is a thousand.
     """
-    texts = [None if is_no_cell(cell) else _text(cell) for cell in cells]
+    held = list(cells)
+    texts = [None if is_no_cell(cell) else _text(cell) for cell in held]
+    is_text = pa.array([type(cell) is str for cell in held], pa.bool_())
     try:
-        return pa.array(texts, pa.string())
+        found = pa.array(texts, pa.string())
     except UnicodeEncodeError:  # half a character, which no file can hold
-        return pa.array([None if text is None else _whole(text) for text in texts], pa.string())
+        found = pa.array([None if text is None else _whole(text) for text in texts], pa.string())
+    return pa.StructArray.from_arrays([found, is_text], fields=list(OBJECTS))
 
 
 def is_no_cell(cell: object) -> bool:
@@ -243,7 +261,10 @@ def _text(cell: object) -> str:
     if type(cell) is str:
         return cell
     try:
-        return text_of(cell.item() if isinstance(cell, np.number | np.bool_) else cell)
+        plain = cell.item() if isinstance(cell, np.number | np.bool_) else cell
+        if isinstance(plain, complex) and not plain.imag:  # one makes complex numbers of all others
+            plain = plain.real
+        return text_of(plain)
     except Exception:  # an object may fail to say what it is in any way
         return str(UNREADABLE)
 

@@ -10,7 +10,7 @@ how other people's are read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from dualquery.base.similar import brief
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.spelling import PLAIN
 from dualquery.domain.types import DAY, Type
-from dualquery.rows.cells import CellReader, python_cells
+from dualquery.rows.cells import OBJECTS, CellReader, lost_digits, python_cells
 from dualquery.rows.cells import OutOfDomain as OutOfDomain
 from dualquery.rows.refusals import refused
 
@@ -71,17 +71,74 @@ def judge_column(
     """The code of every cell of one column, or a mark; `encode_column` refuses what is marked."""
     try:
         plain = plain_column(column, attribute.column)
-        return _judge(plain, CellReader(attribute, out_of_domain))
+        judged = _judge(plain, CellReader(attribute, out_of_domain))
+        if attribute.spelling == PLAIN or _objects_of(column.type) is None:
+            return judged
+        return _judge_objects(column, plain, judged, attribute, out_of_domain)
     except (pa.ArrowException, OverflowError, ValueError) as error:
         if isinstance(error, TableError):
             raise
         raise unreadable(attribute.name, column.type) from None
 
 
+def _judge_objects(
+    column: pa.Array | pa.ChunkedArray,
+    texts: pa.Array,
+    judged: Judged,
+    attribute: Attribute,
+    out_of_domain: OutOfDomain,
+) -> Judged:
+    """The codes of objects: what was no text is read as it is, and not as texts are spelled."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    is_text = np.concatenate([_were_text(chunk) for chunk in chunks])
+    if attribute.spelling.format:  # which numbers such as 20251231 follow, too
+        is_text = is_text | read_numbers(decoded(texts).cast(pa.string()))[1]
+    others = np.flatnonzero(~is_text)
+    codes = judged.codes.copy()
+    bare = CellReader(replace(attribute, spelling=PLAIN), out_of_domain)
+    codes[others] = _judge(texts.take(pa.array(others)), bare).codes
+    return Judged(codes, judged.cell)
+
+
+def _objects_of(kind: pa.DataType) -> pa.DataType | None:
+    """The type of objects that a column of this type holds, if it holds some."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return inner if inner == OBJECTS else None
+
+
+def _were_text(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which cells of objects were texts; missing cells count as such."""
+    places = None
+    if pa.types.is_dictionary(column.type):
+        places = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        column = column.dictionary
+    flags: npt.NDArray[np.bool_] = pc.struct_field(column, "is_text").to_numpy(zero_copy_only=False)
+    return flags if places is None else np.append(flags, True)[places]
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """The texts of objects, in the same layout."""
+    if pa.types.is_dictionary(column.type):
+        texts = pc.struct_field(column.dictionary, "text")
+        return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=column.type.ordered)
+    return pc.struct_field(column, "text")
+
+
 def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     """A column as one plain array, however the reader laid it out; nested cells are refused."""
+    if _objects_of(column.type) is not None:
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        column = pa.chunked_array(
+            [_texts(chunk) for chunk in chunks] or [pa.array([], pa.string())]
+        )
+    if isinstance(column, pa.ChunkedArray) and column.num_chunks == 1:
+        column = column.chunk(0)
     if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
+        if pa.types.is_dictionary(column.type) and column.num_chunks:
+            # Not unified: Arrow fails at a missing value in a dictionary, and mixes up numbers of
+            # half precision.
+            column = pa.chunked_array([decoded(chunk) for chunk in column.chunks])
+        column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # text of more than 2 GiB does not fit one array
         column = pa.concat_arrays(column.cast(pa.large_string()).chunks)
     if isinstance(column.type, pa.BaseExtensionType):
@@ -97,7 +154,20 @@ def plain_column(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
         )
     if pa.types.is_null(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string())
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:  # few functions of Arrow know these
+        return column.cast(pa.decimal128(kind.precision, kind.scale))
     return column.cast(pa.binary()) if pa.types.is_binary_view(kind) else column
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """The cells of an array, without a dictionary."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    values = column.dictionary
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.string() if pa.types.is_string_view(values.type) else pa.binary())
+        column = pa.DictionaryArray.from_arrays(column.indices, values)
+    return column.dictionary_decode()
 
 
 def unreadable(name: str, kind: pa.DataType) -> TableError:
@@ -112,6 +182,9 @@ def _kind(kind: pa.DataType) -> str:
 
 def _judge(column: pa.Array, reader: CellReader) -> Judged:
     attribute = reader.attribute
+    held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(held) and not attribute.is_numeric and reader.is_exact:
+        raise lost_digits(attribute.column)  # whatever its cells hold: none of them decides
     if attribute.is_numeric:
         numbers = _typed_numbers(column, attribute.type)
         if numbers is not None:
@@ -242,8 +315,8 @@ def _typed_numbers(column: pa.Array, kind: Type) -> Floats | None:
             column = pc.local_timestamp(column)
         return _counted(column, _PER_SECOND[held.unit] * seconds_per_unit)
     if pa.types.is_date(held):
-        days = column.cast(pa.date32()).cast(pa.int32())
-        return _floats(days.cast(pa.float64())) * (DAY // seconds_per_unit)
+        days = _counted(column, 1 if pa.types.is_date32(held) else 1000 * DAY)
+        return days * (DAY // seconds_per_unit)
     return None
 
 
@@ -252,7 +325,7 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 def _counted(column: pa.Array, units: int) -> Floats:
     """How many times `units` each cell holds; fractions are dropped. NaN for a missing cell."""
-    ticks = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64())
+    ticks = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
     whole = np.floor_divide(pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False), units)
     counted: Floats = whole.astype(float)
     counted[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan

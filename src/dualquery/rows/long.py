@@ -17,7 +17,7 @@ from dualquery.domain.types import text_of
 from dualquery.rows import sparse
 from dualquery.rows.arrow import ArrowTable, joined
 from dualquery.rows.cells import python_cells
-from dualquery.rows.encoding import OutOfDomain, plain_column
+from dualquery.rows.encoding import OutOfDomain, decoded, plain_column
 from dualquery.rows.ids import coded_ids
 from dualquery.rows.opening import open_table
 from dualquery.rows.refusals import WAY_OUT
@@ -104,7 +104,7 @@ class LongTable:
     ) -> Iterator[Ones]:
         items = _Items(self, schema, attributes, out_of_domain)
         total = 0
-        for runs, total, cells in self._pairs():
+        for runs, total, cells in self._pairs(out_of_domain is OutOfDomain.REFUSE):
             yield items.ones(total, runs.row, runs, cells)
         total = self.declared_rows or total
         if total:
@@ -123,30 +123,35 @@ class LongTable:
         """
         items = _Items(self, schema, attributes, out_of_domain)
         total = int(numbers.max(initial=-1)) + 1
-        for runs, _, cells in self._pairs():
+        numbers = np.append(numbers, -1)  # of a pair that names no row
+        for runs, _, cells in self._pairs(out_of_domain is OutOfDomain.REFUSE):
             row = numbers[runs.row]
             # In the order of numbers: then the ones need not be sorted by their blocks.
             yield items.ones(total, row, runs, cells, np.argsort(row, kind="stable"))
 
-    def _pairs(self) -> Iterator[tuple[_Runs, int, pa.Array]]:
-        """Runs of pairs, how many rows are known after them, and the items of the pairs."""
+    def _pairs(self, refuses: bool) -> Iterator[tuple[_Runs, int, pa.Array]]:
+        """Runs of pairs, how many rows are known after them, and the items of the pairs.
+
+        Where cells are not refused, a pair without an id is of row −1, which nobody counts, and
+        one without an item says only that there is such a row.
+        """
         if self._kept is not None:
-            yield from self._pairs_again(self._kept)
+            yield from self._pairs_again(self._kept, refuses)
             return
         known = _Numbers()
         for pairs in _gather(self.table.batches([self.row, self.item])):
-            ids, ends = _runs(_whole_column(pairs, self.row))
-            runs = _Runs(known.of_ids(ids, self.row), ends)
+            ids, ends = _runs(_whole_column(pairs, self.row, refuses))
+            runs = _Runs(known.of_ids(ids, self.row, refuses, self.table.inferred), ends)
             self._check_declared(len(known))
-            yield runs, len(known), _whole_column(pairs, self.item)
+            yield runs, len(known), _whole_column(pairs, self.item, refuses)
 
-    def _pairs_again(self, kept: _Runs) -> Iterator[tuple[_Runs, int, pa.Array]]:
+    def _pairs_again(self, kept: _Runs, refuses: bool) -> Iterator[tuple[_Runs, int, pa.Array]]:
         """The same of a table whose rows were numbered when their persons were read."""
         total = int(kept.row.max()) + 1
         self._check_declared(total)
         done = 0
         for pairs in _gather(self.table.batches([self.item])):
-            cells = _whole_column(pairs, self.item)
+            cells = _whole_column(pairs, self.item, refuses)
             end = done + len(cells)
             if end > kept.ends[-1]:
                 raise _changed()
@@ -155,8 +160,11 @@ class LongTable:
         if done != kept.ends[-1]:
             raise _changed()
 
-    def owners(self, column: str) -> pa.Array:
-        """The person of every row, in the order in which rows are numbered."""
+    def owners(self, column: str, *, refuses: bool = True) -> pa.Array:
+        """The person of every row, in the order in which rows are numbered.
+
+        Where cells are not refused, a row of which no pair names the person belongs to nobody.
+        """
         if column not in self.table.header:
             raise TableError(
                 f"unit = {column!r}: the table has no such column; it has "
@@ -167,18 +175,25 @@ class LongTable:
         owner = np.empty(0, dtype=np.int64)
         keeping = _Keeping() if self._same_order else None
         for pairs in _gather(self.table.batches(names)):
-            ids, ends = _runs(_whole_column(pairs, self.row))
-            people, changes = _runs(_whole_column(pairs, column))
+            ids, ends = _runs(_whole_column(pairs, self.row, refuses))
+            people, changes = _runs(_whole_column(pairs, column, refuses))
+            inferred = self.table.inferred
+            row = known.of_ids(ids, self.row, refuses, inferred)
+            who = persons.of_ids(people, column, refuses, inferred)
+            if keeping is not None and not keeping.add(row, ends, len(known)):
+                keeping = None
             # Where the person changes, the row has to change too, so runs are all that is read.
             # A person or a row that is written in two ways only makes more runs.
-            run = np.searchsorted(changes, ends)
-            place, person = known.of_ids(ids, self.row), persons.of_ids(people, column)[run]
-            if keeping is not None and not keeping.add(place, ends, len(known)):
-                keeping = None
+            row_changes = np.array_equal(ends[np.searchsorted(ends, changes)], changes)
+            if not (row_changes or refuses):  # a pair may name its row and nobody, or the reverse
+                both = np.union1d(ends, changes)
+                row, ends, row_changes = row[np.searchsorted(ends, both)], both, True
+            person = who[np.searchsorted(changes, ends)]
+            said = (row >= 0) & (person >= 0)
+            place, person = row[said], person[said]
             owner = np.concatenate([owner, np.full(len(known) - len(owner), -1)])
             new = owner[place] < 0
             owner[place[new]] = person[new]
-            row_changes = np.array_equal(ends[np.searchsorted(ends, changes)], changes)
             if not (row_changes and np.array_equal(owner[place], person)):
                 raise TableError(
                     f"unit = {column!r}: a row of the long table belongs to two persons; "
@@ -187,8 +202,9 @@ class LongTable:
         if not len(known):
             raise NoRowsError
         self._kept = None if keeping is None else keeping.runs()
-        texts = persons.values.cast(pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(owner, pa.int32()), texts)
+        texts = pa.array([], pa.string()) if not len(persons) else persons.values.cast(pa.string())
+        indices = pa.array(owner, pa.int32(), mask=owner < 0)
+        return pa.DictionaryArray.from_arrays(indices, texts)
 
     def _check_declared(self, found: int) -> None:
         if self.declared_rows is not None and found > self.declared_rows:
@@ -280,12 +296,14 @@ class _Items:
 
         coded = items.dictionary_encode()
         attribute = self._attributes(coded.dictionary)
-        wanted = np.where(self._used[attribute], attribute, np.int32(-1))
+        # A missing item has the last place, and is wanted by nobody.
+        wanted = np.append(np.where(self._used[attribute], attribute, -1), -1).astype(np.int32)
+        given = coded.indices.fill_null(len(attribute)).to_numpy(zero_copy_only=False)
         place = np.empty(len(items), dtype=np.int64)
         found = np.empty(len(items), dtype=np.int32)
         begins = np.append(0, runs.ends[:-1])
         parts = row[order], begins[order], runs.ends[order]
-        total = list_runs(*parts, coded.indices.to_numpy(), wanted, place, found)
+        total = list_runs(*parts, given, wanted, place, found)
         return Ones(rows, place[:total], found[:total])
 
     def _attributes(self, different: pa.Array) -> npt.NDArray[np.int32]:
@@ -317,11 +335,22 @@ class _Numbers:
         """All values so far."""
         return self._values
 
-    def of_ids(self, cells: pa.Array, column: str) -> Int64:
-        """The number of every id, however it is written (`rows.ids`)."""
-        whole = pa.types.is_integer(cells.type)  # then it is written in one way
-        coded = cells.dictionary_encode() if whole else coded_ids(cells, column, _missing(column))
-        found: Int64 = self.of_different(coded.dictionary)[coded.indices.to_numpy()]
+    def of_ids(self, cells: pa.Array, column: str, refuses: bool, inferred: bool) -> Int64:
+        """The number of every id, however it is written (`rows.ids`); −1 for a cell that is none.
+
+        Args:
+            cells: the ids.
+            column: their column, for messages.
+            refuses: whether to refuse a cell that is no id instead.
+            inferred: whether a library chose the type of the column.
+        """
+        if pa.types.is_integer(cells.type):  # then it is written in one way
+            coded = cells.dictionary_encode()
+        else:
+            missing = _missing(column) if refuses else None
+            coded = coded_ids(cells, column, missing, inferred=inferred)
+        places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        found: Int64 = np.append(self.of_different(coded.dictionary), -1)[places]
         return found
 
     def of_different(self, different: pa.Array) -> Int64:
@@ -374,12 +403,11 @@ def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield joined(waiting)
 
 
-def _whole_column(pairs: pa.Table, name: str) -> pa.Array:
+def _whole_column(pairs: pa.Table, name: str, refuses: bool) -> pa.Array:
     column = pairs.column(name)
     cells = plain_column(column, name)
-    if pa.types.is_dictionary(cells.type):  # it may list an item twice, or a missing one
-        cells = cells.dictionary_decode()
-    if cells.null_count:
+    cells = decoded(cells)  # it may list an item twice, or a missing one
+    if refuses and cells.null_count:
         raise TableError(_missing(name))
     return cells
 

@@ -71,7 +71,7 @@ def persons_of_rows(table: Table, column: str, *, refuses: bool = True) -> pa.Di
         refuses: whether to refuse a row that names no person; if not, it has no number.
     """
     if isinstance(table, LongTable):
-        return table.owners(column)
+        return table.owners(column, refuses=refuses)
     if not isinstance(table, ArrowTable):
         raise TableError(f"unit = {column!r} needs a frame, a CSV or a Parquet file")
     if column not in table.header:
@@ -83,7 +83,9 @@ def persons_of_rows(table: Table, column: str, *, refuses: bool = True) -> pa.Di
     if not found:
         raise NoRowsError
     missing = f"unit = {column!r}: a cell is missing; every row needs its person"
-    return coded_ids(pa.chunked_array(found), column, missing if refuses else None)
+    return coded_ids(
+        pa.chunked_array(found), column, missing if refuses else None, inferred=table.inferred
+    )
 
 
 def weigh_rows(coded: pa.DictionaryArray, persons: Persons) -> Strata:

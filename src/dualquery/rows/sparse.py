@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,14 +48,20 @@ class SparseTable(OnesTable):
             columns = columns.copy() if columns is matrix else columns  # never change the caller's
             columns.sum_duplicates()
             columns.eliminate_zeros()
-        _require_ones(columns.data, lambda i: _owner(columns.indptr, i))
         super().__init__(*columns.shape)
         self.columns = columns
 
     def blocks(
         self, schema: Schema, attributes: Sequence[int], out_of_domain: OutOfDomain
     ) -> Iterator[Columns]:
-        yield Columns(self.rows, self.columns.indptr, self.columns.indices)
+        held = self.columns
+        if not np.all(held.data == 1):
+            column = np.repeat(np.arange(self.width), np.diff(held.indptr))
+            on = _ones(held.data, column, schema, out_of_domain)
+            start = np.append(0, np.cumsum(on))[held.indptr]
+            yield Columns(self.rows, start, held.indices[on])
+            return
+        yield Columns(self.rows, held.indptr, held.indices)
 
 
 class SparseFile(OnesTable):
@@ -88,8 +94,7 @@ class SparseFile(OnesTable):
         try:
             with zipfile.ZipFile(self.path) as archive:
                 for row, column, data in self._pieces(archive):
-                    _require_ones(data, lambda i, c=column: int(c[i]))
-                    on = used[column] & (data != 0)
+                    on = used[column] & _ones(data, column, schema, out_of_domain)
                     yield Ones(self.rows, row[on].astype(np.int64), column[on].astype(np.int32))
         except TableError:
             raise
@@ -133,17 +138,18 @@ def no_ones(rows: int) -> Ones:
     return Ones(rows, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
-def _owner(start: Array, place: int) -> int:
-    return int(np.searchsorted(start, place, side="right")) - 1
-
-
-def _require_ones(data: Array, column_of: Callable[..., int]) -> None:
+def _ones(data: Array, column: Array, schema: Schema, out_of_domain: OutOfDomain) -> Array:
+    """Which entries are ones. Another number is refused, or is what its attribute's default is."""
     wrong = np.flatnonzero((data != 1) & (data != 0))
-    if len(wrong):
+    if len(wrong) and out_of_domain is OutOfDomain.REFUSE:
         raise TableError(
-            f"column {column_of(int(wrong[0]))} of the sparse matrix holds another number; "
+            f"column {int(column[wrong[0]])} of the sparse matrix holds another number; "
             "expected only 0 and 1"
         )
+    on: Array = data == 1
+    defaults = [schema.attributes[int(column[place])].default for place in wrong]
+    on[wrong] = np.array(defaults, dtype=bool)
+    return on
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> Array:

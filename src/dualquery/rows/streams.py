@@ -55,6 +55,8 @@ class ArrowDataset(Protocol):
 class LazyTable(ArrowTable):
     """A lazy frame. Only the columns that are asked for are collected, anew for every pass."""
 
+    inferred = True
+
     def __init__(self, frame: LazyFrame) -> None:
         self.frame = frame
         super().__init__(list(frame.collect_schema().names()))
@@ -136,7 +138,9 @@ def columns_table(columns: Mapping[object, object]) -> FrameTable:
             f"column {shortest!r} has {lengths[shortest]:,} cells and column {longest!r} has "
             f"{lengths[longest]:,}; expected the same number"
         )
-    return FrameTable(pa.table(arrays))
+    table = FrameTable(pa.table(arrays))
+    table.inferred = True
+    return table
 
 
 def _array(cells: Any) -> pa.Array:  # whatever sequence the user has

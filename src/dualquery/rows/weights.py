@@ -19,7 +19,7 @@ from dualquery.domain.types import Type, loose_text, number_of
 from dualquery.privacy.unit import Persons, Weight
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.cells import OutOfDomain, python_cells
-from dualquery.rows.encoding import is_text, plain_column, read_numbers
+from dualquery.rows.encoding import decoded, is_text, plain_column, read_numbers
 from dualquery.rows.persons import ByPerson
 from dualquery.rows.table import Table
 from dualquery.rows.weighed import DROPPED, Strata, Weighed
@@ -96,16 +96,15 @@ def weights_of_rows(table: Table, column: str, *, refuses: bool = True) -> Float
 def _numbers(cells: pa.Array, column: str, refuses: bool) -> Floats:
     """The weight of every cell; each is read for itself."""
     cells = plain_column(cells, column)
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_decode()
+    cells = decoded(cells)
     if cells.null_count and refuses:
         raise TableError(f"weight = {column!r}: a cell is missing; every row needs its weight")
     if pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type):
         numbers: Floats = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     elif is_text(cells.type) or pa.types.is_decimal(cells.type):
         numbers = _written(cells.cast(pa.large_string()))
-    else:
-        raise _refusal(column)
+    else:  # dates and the like: none of them is a weight
+        numbers = np.full(len(cells), np.nan)
     is_none = ~((numbers >= 0.0) & (numbers < np.inf))  # NaN compares as neither
     if refuses and is_none.any():
         raise _refusal(column)

@@ -55,6 +55,18 @@ def wide_schema(width: int) -> Schema:
     return Schema(tuple(Attribute.binary(f"movie_{i:05d}") for i in range(width)))
 
 
+def large_schema() -> Schema:
+    """One column of 500 codes with groups, and 34 others."""
+    codes = [f"{letter}{number:02d}" for letter in "ABCDE" for number in range(100)]
+    return Schema(
+        (
+            Attribute.categorical("icd", codes, group="prefix:1"),
+            *(Attribute.categorical(f"q{i}", ["a", "b", "c", "d"]) for i in range(17)),
+            *(Attribute.binary(f"b{i}") for i in range(17)),
+        )
+    )
+
+
 def made_release(
     schema: Schema,
     rounds: int = 40,

@@ -41,6 +41,7 @@ from dualquery.release.release import Release
 from tests.release.page.releases import (
     HOSTILE,
     hostile_schema,
+    large_schema,
     made_release,
     wide_schema,
     with_mixture,
@@ -178,6 +179,9 @@ def test_a_model_player_tells_its_likelihood(schema: Schema) -> None:
 
 def test_pages_are_light() -> None:
     """235 bits and 128 components below 1.5 MB; 17,770 columns below 5 MB, whatever answers."""
+    # 500 codes and 34 other columns, with as many components as most plans have for them.
+    codes = with_mixture(made_release(large_schema()), 256)
+    assert len(render_page(codes).encode()) < 2_000_000
     census = with_mixture(made_release(wide_schema(235), 60), 128)
     assert len(render_page(census).encode()) < 1_500_000
     ratings = made_release(wide_schema(17_770), 400)

@@ -42,6 +42,11 @@ def test_the_page_says_in_red_that_it_is_private(curator: Path, run) -> None:  #
     for title in ("True against released", "How large", "by the size", "worst queries", "zeros"):
         assert title in text
     assert "<script" not in page
+    # The pictures: two matrices, the strongest pairs in table and release, and what intervals hold.
+    for label in ("columns, private table", "columns, release", ", private table", ", release"):
+        assert f'{label}"' in page
+    assert page.count('<b style="left:') > 5
+    assert "upright mark is at 95 %" in text
 
 
 @pytest.mark.parametrize("place", ["one/private.html", "nowhere/private.html", "."])

@@ -25,8 +25,8 @@ MUTANTS = (
     Mutant(
         "guards-id-decides-about-a-release",
         "src/dualquery/rows/persons.py",
-        "column, missing if refuses else None)",
-        "column, missing)",
+        "column, missing if refuses else None, inferred",
+        "column, missing, inferred",
         ("tests/rows/test_weights.py::test_whether_there_is_a_release_does_not_depend_on_one_id",),
         "Whether anything is released would tell whether one row names its person.",
     ),

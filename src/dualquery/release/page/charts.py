@@ -29,10 +29,17 @@ LONG = 18
 """A label with more characters has a line of its own, so that its bar keeps its room."""
 
 
-def bars(title: str, entries: Sequence[Bar]) -> str:
-    """One bar per entry, as a table, so that screen readers can read it and no script is needed."""
+def bars(title: str, entries: Sequence[Bar], *, mark: float | None = None) -> str:
+    """One bar per entry, as a table, so that screen readers can read it and no script is needed.
+
+    Args:
+        title: what the shares are of.
+        entries: the bars.
+        mark: a share that every bar is to be compared with.
+    """
     widest = max([1e-12, *(one.share for one in entries), *(one.high or 0.0 for one in entries)])
     long = any(len(one.label) > LONG for one in entries)
+    upright = "" if mark is None else f'<b style="left:{100 * mark / widest:.1f}%"></b>'
     rows = []
     for one in entries:
         scope = 'rowgroup" colspan="3' if long else "row"
@@ -40,7 +47,7 @@ def bars(title: str, entries: Sequence[Bar]) -> str:
         row = (
             f'<tr><th scope="{scope}">{escape(one.label)}</th>{apart}'
             f'<td class="bar" aria-hidden="true"><span><i style="width:'
-            f'{100 * one.share / widest:.1f}%"></i>{_reach(one, widest)}</span></td>'
+            f'{100 * one.share / widest:.1f}%"></i>{_reach(one, widest)}{upright}</span></td>'
             f'<td class="number">{percent(one.share, one.low, one.high)}</td>'
             f'<td class="number muted">{one.half}</td></tr>'
         )

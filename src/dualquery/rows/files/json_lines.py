@@ -17,7 +17,7 @@ import pyarrow as pa
 from dualquery.base.errors import TableError
 from dualquery.domain.schema import Schema
 from dualquery.rows.arrow import ArrowTable, batch_rows
-from dualquery.rows.cells import column_of_objects
+from dualquery.rows.cells import Written, column_of_objects
 from dualquery.rows.table import reading
 
 ENDINGS = (".jsonl", ".ndjson")
@@ -54,7 +54,7 @@ class JsonLinesTable(ArrowTable):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
+                row = json.loads(line, parse_int=Written, parse_float=Written, parse_constant=str)
             except (ValueError, RecursionError):
                 row = None
             if not isinstance(row, dict):

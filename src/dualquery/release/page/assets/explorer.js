@@ -271,6 +271,13 @@
       : `${many(covered)} of ${many(model.total)} columns, those drawn most often; ask for others ` +
         "with dualquery answer";
     document.documentElement.classList.toggle("embedded", embedded);
+    if (embedded) {  // the frame says where its figures are from, and leads to the whole page
+      const whole = make("a", {target: "_top"}, "The whole page");
+      whole.addEventListener("focus", () => { whole.href = link(); });
+      whole.addEventListener("pointerenter", () => { whole.href = link(); });
+      whole.href = address();
+      document.querySelector("footer p").replaceChildren(source(), " ", whole);
+    }
     byId("explorer-app").hidden = false;
     state = {...dualquery.plainState(model.first.of), ...model.first};
     const unread = location.hash.startsWith("#q=") && !readAddress();

@@ -101,6 +101,19 @@ Object.assign(dualquery, (() => {
       return {axes, data: found};
     }
 
+    // The same cells, with the attribute of the largest domain as the last axis.
+    largestLast({axes, data}) {
+      const sizes = axes.map((a) => this.sizes[a]), at = sizes.indexOf(Math.max(...sizes));
+      const size = sizes[at], inner = sizes.slice(at + 1).reduce((a, b) => a * b, 1);
+      const found = new Float64Array(data.length);
+      for (let cell = 0; cell < data.length; cell++) {
+        const i = cell % inner, c = Math.floor(cell / inner) % size;
+        const outer = Math.floor(cell / (inner * size));
+        found[(outer * inner + i) * size + c] = data[cell];
+      }
+      return {axes: [...axes.slice(0, at), ...axes.slice(at + 1), axes[at]], data: found};
+    }
+
     // An attribute's shares in every component, whatever its parent's code is.
     table(position, components) {
       if (!this.kept.has(position)) {
@@ -123,7 +136,9 @@ Object.assign(dualquery, (() => {
       const last = new Map();
       for (const tree of trees.values()) {
         if (tree.length === 1) continue;
-        const joints = parts.length ? Array.from(model.weights, (_, k) => this.joint(tree, k)) : [];
+        // All are unrolled except the last one: that is the one with the largest domain.
+        const joints = parts.length
+          ? Array.from(model.weights, (_, k) => this.largestLast(this.joint(tree, k))) : [];
         const {axes} = joints[0], end = axes[axes.length - 1], size = this.sizes[end];
         const heads = axes.slice(0, -1), next = [];
         for (const part of parts) {
