@@ -197,6 +197,36 @@ def test_a_determined_attribute_hangs_on_what_determines_it() -> None:
     assert edges == {(0, 1), (0, 2)}  # neither a1 and a2, nor the independent a3
 
 
+def test_nothing_hangs_on_a_bin_whose_number_is_measured() -> None:
+    """The bin's table is smaller, so that noise may make it seem to say more."""
+    tables = chain()
+    fine, last = tables[0, 1].sum(axis=1), tables[1, 2].sum(axis=0)
+    strong = 0.5 * np.outer(tables[0, 1].sum(axis=0), last) / ROWS
+    strong[0, 0] += 0.5 * tables[1, 2].sum(axis=1)[0]
+    strong[1, 1:] += 0.5 * tables[1, 2].sum(axis=1)[1] * last[1:] / last[1:].sum()
+    tables[1, 2] = strong
+    tables[0, 2] = np.outer(fine, strong.sum(axis=0)) / ROWS * 0.2 + 0.8 * (
+        fine[:, None] * (strong / strong.sum(axis=1, keepdims=True))[np.arange(6) // 3]
+    )
+    tables[2, 3] = np.outer(strong.sum(axis=0), np.full(3, 1.0 / 3.0))
+    found = pairs_of(tables)  # as if noise had taken a part of the number's relation
+    said = {
+        pair: float(
+            (found.table(*pair) * np.log(found.table(*pair) / found.independent(*pair))).sum()
+        )
+        for pair in ((0, 2), (1, 2))
+    }
+    trees = found.forest(8, np.zeros(4, dtype=bool))
+    edges = {tuple(sorted((int(trees.parent[c]), int(c)))) for c in trees.children}
+    assert said[1, 2] > said[0, 2]
+    assert edges == {(0, 1), (0, 2)}
+
+
+def test_a_table_is_turned_with_its_pair() -> None:
+    found = pairs_of(chain())
+    assert np.array_equal(found.table(2, 0), found.table(0, 2).T)
+
+
 def test_an_attribute_that_must_stand_alone_does() -> None:
     trees = pairs_of(chain()).forest(8, np.array([True, False, False, False]))
     assert 0 not in trees.parent.tolist()
