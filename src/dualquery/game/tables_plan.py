@@ -39,16 +39,15 @@ PAYING = 0.0053
 """Rounds of draws pay while the noise of pairs is at most this share of the records. Beyond it,
 what they cost is worth more in the pairs."""
 
-NOISY, MANY_PAIRS = 0.0035, 400
-"""Of so many pairs some are chosen if the noise of all is above this share of the records: few
-tables with little noise tell more than many with much. Fewer pairs are all measured as long as
-they are affordable, because weak relations count as well."""
+NOISY = 0.0035
+"""Pairs are chosen if the noise of all of them is above this share of the records: few tables with
+little noise tell more than many with much."""
 
 CHOICES = 5
 """Rounds in which tables are chosen."""
 
 CHOSEN = 200
-"""The most tables that are chosen, of at most a third of the pairs."""
+"""The most tables that are chosen, of at most half of the pairs."""
 
 CHOSEN_LEAST = 50
 """The fewest tables that are worth choosing; fewer pairs are measured one and all."""
@@ -56,7 +55,7 @@ CHOSEN_LEAST = 50
 CHOOSING = 0.08
 """The share of the budget that choices cost. A score adds up a whole table, so it is cheap."""
 
-TREE, TREE_OF_CHOSEN = 3, 8
+TREE, TREE_OF_CHOSEN = 5, 8
 """The most attributes that edges join, if all pairs are measured and if they are chosen. A step
 takes longer for every table inside a tree, and all pairs are many tables."""
 
@@ -210,8 +209,7 @@ def _steps(
         return None
     if purse.noise is Noise.GAUSSIAN and math.isfinite(paying) and not shape.binary:
         chosen = _chosen(purse, shape, fine)
-        affordable = NOISY * purse.budget.rows if shape.pairs >= MANY_PAIRS else fine
-        if chosen and purse.deviation(0.6, shape.pairs) > affordable:
+        if chosen and purse.deviation(0.6, shape.pairs) > NOISY * purse.budget.rows:
             return (
                 Step(Kind.ONE_WAY, 0.1, shape.attributes),
                 *second,
@@ -260,7 +258,7 @@ def _steps(
 
 def _chosen(purse: Purse, shape: Shape, fine: float) -> int:
     """How many pairs are chosen; 0 where even few of them would be too noisy."""
-    chosen = min(CHOSEN, shape.pairs // 3)
+    chosen = min(CHOSEN, shape.pairs // 2)
     while chosen >= CHOSEN_LEAST and purse.deviation(0.6, chosen) > fine:
         chosen //= 2
     return chosen if chosen >= CHOSEN_LEAST else 0
