@@ -16,6 +16,7 @@ from dualquery.base.errors import DualQueryError, TableError, UnavailableError
 from dualquery.domain.schema import Schema
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.cells import OutOfDomain
+from dualquery.rows.drafting import draft
 from dualquery.rows.files import needed, statistics
 from dualquery.rows.opening import TableFile, open_table
 
@@ -244,3 +245,12 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UnavailableError, match=r"pip install 'dualquery\[excel\]'"):
         needed.needed("python_calamine", "excel", "a spreadsheet")
     assert issubclass(UnavailableError, DualQueryError)
+
+
+def test_a_draft_says_that_cells_are_not_utf_8(tmp_path: Path) -> None:
+    """The header is plain, so that the file opens."""
+    (tmp_path / "t.csv").write_bytes("town,n\nKöln,1\nBonn,2\n".encode("latin-1"))
+    told = draft(tmp_path / "t.csv").left_out["town"]
+    assert told.endswith("say how it is encoded, such as --encoding windows-1252")
+    found = draft(TableFile(tmp_path / "t.csv", encoding="latin-1"))
+    assert found.schema["town"].values == ("Bonn", "Köln")

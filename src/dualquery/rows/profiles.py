@@ -110,7 +110,11 @@ class Profile:
             found = pc.value_counts(column)
             cells, times = found.field("values").to_pylist(), found.field("counts").to_pylist()
         except (pa.ArrowException, ValueError, OverflowError):
-            self.problem = str(unreadable(self.name, column.type))
+            self.problem = (
+                "has text that is not UTF-8; say how it is encoded, such as --encoding windows-1252"
+                if _is_text(column.type)
+                else str(unreadable(self.name, column.type))
+            )
             return
         self._watch_order(column)
         for cell, count in zip(cells, times, strict=True):
