@@ -39,7 +39,7 @@ from dualquery.evaluation.relations import Closeness, Relations, relations
 from dualquery.paper.datasets.catalogue import DATA_SETS
 from dualquery.paper.datasets.encoded import EncodedTable
 from dualquery.paper.demo.survey import example
-from dualquery.release.page.distributions import PAIRS
+from dualquery.release.page.distributions import MOST_PAIRS
 from dualquery.release.page.first import strongest
 from dualquery.release.release import Release
 from dualquery.rows.encoded import EncodedRows
@@ -204,7 +204,7 @@ def shown_cells(judge: Judge, release: Release, sample: Codes) -> Figures:
     schema, rows = judge.schema, judge.rows
     named = [a for a in range(len(schema)) if release.actions.named[a]]
     cells, inside, worst = 0, 0, 1.0
-    for pair in strongest(release, release.components, named, PAIRS):
+    for pair in strongest(release, release.components, named, MOST_PAIRS):
         down, across = sorted(pair, key=lambda a: -int(schema.sizes[a]))
         if schema.sizes[pair[0]] == schema.sizes[pair[1]]:
             down, across = pair

@@ -93,3 +93,20 @@ def test_long_columns_do_not_drown_the_rest() -> None:
         errors.append(figures.distance.average_error)
     # 45 pairs instead of 28 raise the noise by a factor of 1.27.
     assert errors[1] < 1.8 * errors[0], errors
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_rare_codes_of_an_ordered_column_stand_with_their_neighbours(missing: bool) -> None:
+    """The two ends of a column are rare: they must not become one group."""
+    schema = Schema((Attribute.numeric("stay", [0, 1, 2, 3, 4, 5, 6], missing=missing),))
+    shares = np.array([0.01, 0.3, 0.3, 0.3, 0.05, 0.01, *([0.03] if missing else [])])
+    found = grouped(schema, np.array([0]), shares, 0.04).of_attribute(0).tolist()
+    assert found == [0, 0, 1, 2, 3, 3, *([4] if missing else [])]
+
+
+def test_an_ordered_column_is_never_constant() -> None:
+    schema = Schema((Attribute.numeric("x", [0, 1, 2, 3]),))
+    for shares in ([0.98, 0.01, 0.01], [0.01, 0.01, 0.98], [0.3, 0.4, 0.3]):
+        found = grouped(schema, np.array([0]), np.array(shares), 0.99).of_attribute(0)
+        assert found.max() == 1
+        assert np.all(np.diff(found) >= 0)

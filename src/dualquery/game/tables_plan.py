@@ -1,10 +1,11 @@
 """Which tables are measured and how the budget is split, from public quantities only.
 
 One-way tables are always measured, and columns with long tails once or twice more while their
-means are unsure. Pairs are measured while their noise stays small beside the number of records,
-and so are triples of narrow domains. Where that noise is small, a part of the budget is left for a
-few rounds in which draws name the queries that are answered worst, and their tables are measured:
-draws say where, tables say what. The reasons are in docs/decisions/tables.md.
+means are unsure. All pairs are measured while their noise stays small beside the number of records,
+and so are triples of narrow domains. Beyond that, draws choose the pairs that the model explains
+worst. Where noise is small, a part of the budget is left for a few rounds in which draws name the
+queries that are answered worst: draws say where, tables say what. The reasons are in
+docs/decisions/tables.md and docs/decisions/forest.md.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from dualquery.game.tables_shape import MOST_SETS, Shape
-from dualquery.game.tables_steps import Kind, Step, TablesPlan, levelled, rounds_of_draws
+from dualquery.game.tables_steps import (
+    Kind,
+    Step,
+    TablesPlan,
+    levelled,
+    rounds_of_choices,
+    rounds_of_draws,
+)
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
 from dualquery.privacy.purse import COVERED, Purse
@@ -30,6 +38,26 @@ can be trusted."""
 PAYING = 0.0053
 """Rounds of draws pay while the noise of pairs is at most this share of the records. Beyond it,
 what they cost is worth more in the pairs."""
+
+NOISY = 0.0035
+"""Pairs are chosen if the noise of all of them is above this share of the records: few tables with
+little noise tell more than many with much."""
+
+CHOICES = 5
+"""Rounds in which tables are chosen."""
+
+CHOSEN = 200
+"""The most tables that are chosen, of at most half of the pairs."""
+
+CHOSEN_LEAST = 50
+"""The fewest tables that are worth choosing; fewer pairs are measured one and all."""
+
+CHOOSING = 0.08
+"""The share of the budget that choices cost. A score adds up a whole table, so it is cheap."""
+
+TREE, TREE_OF_CHOSEN = 5, 8
+"""The most attributes that edges join, if all pairs are measured and if they are chosen. A step
+takes longer for every table inside a tree, and all pairs are many tables."""
 
 FAINT_SHARE, FAINTER_SHARE = 0.15, 0.7
 """Of one-way tables where pairs are noisier than that: while the noise of a cell is at most the
@@ -46,7 +74,7 @@ NARROW = 3.0
 """Attributes with so few codes on average have triples worth measuring outright: a step from k-way
 to (k+1)-way tables multiplies the precision of the k-way ones by (k + 1)/m, m codes each."""
 
-ROUNDS, FINER_ROUNDS = 3, 6
+ROUNDS, FINER_ROUNDS = 3, 3
 """Rounds of draws; more, of half as many draws, where the budget is large: few tables are then
 wrong enough to be named, and it takes several rounds until all of them were."""
 
@@ -63,14 +91,11 @@ PURE_DRAWS = 5
 WIDEST = 2_000
 """Attributes beyond which pairs are far too many to be measured one and all."""
 
-MEMBERS, COSTLY_MEMBERS = 8, 4
-"""Mixtures that are averaged; fewer where a step of each is costly."""
+COMPONENTS, FINER_COMPONENTS = 32, 64
+"""Of each mixture, if its tables do not grow too large: edges hold what is strong."""
 
-COSTLY = 10_000_000
-"""Steps are costly from this number of pairs of codes times components on."""
-
-ROUND_MEMBERS = 2
-"""Of them, so many are fitted between rounds, to say where the next tables are measured."""
+MEMBERS, ROUND_MEMBERS = 4, 1
+"""Mixtures that are averaged; between rounds one is enough to say where tables come next."""
 
 FINER = 30_000.0
 """Resolution from which fits get more components and more steps."""
@@ -141,28 +166,23 @@ def _plan(budget: Budget, shape: Shape, resolution: float, steps: tuple[Step, ..
         resolution: of the whole run.
         steps: what is measured.
     """
-    finer = resolution >= FINER
-    components = _components(resolution, shape.codes)
-    first, last = (500, 400) if finer else (300, 300)
-    kinds = {step.kind for step in steps}
-    if kinds & {Kind.PAIRS, Kind.TRIPLES} and Kind.DRAWS not in kinds:
-        first += last  # the only fit
     return TablesPlan(
         budget,
         steps,
         resolution,
-        components=components,
-        members=MEMBERS if components * shape.codes**2 <= COSTLY else COSTLY_MEMBERS,
+        components=_components(resolution, shape.codes),
+        members=MEMBERS,
         round_members=ROUND_MEMBERS,
-        first_steps=first,
+        first_steps=300,
         round_steps=200,
-        last_steps=last,
+        last_steps=300,
+        largest_tree=TREE_OF_CHOSEN if any(step.kind is Kind.CHOICE for step in steps) else TREE,
     )
 
 
 def _components(resolution: float, codes: int) -> int:
     """More where more can be told apart, fewer where tables would grow too large."""
-    components = 128 if resolution >= FINER else 64
+    components = FINER_COMPONENTS if resolution >= FINER else COMPONENTS
     while components > 8 and components * codes > MOST_ENTRIES:
         components //= 2
     return components
@@ -182,13 +202,23 @@ def _steps(
     """
     if not shape.pairs:
         return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
-    if shape.pairs > MOST_SETS or purse.deviation(0.6, shape.pairs) > fine:
-        return _few_tables(purse, shape, fine)
-    narrow = shape.codes <= NARROW * shape.attributes
-    rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
     again = (AGAIN, ONCE_MORE) if shape.long else ()
     second = [Step(Kind.AGAIN, share, shape.long) for share in again]
     kept = sum(step.share for step in second)
+    if shape.pairs > MOST_SETS:
+        return None
+    if purse.noise is Noise.GAUSSIAN and math.isfinite(paying) and not shape.binary:
+        chosen = _chosen(purse, shape, fine)
+        if chosen and purse.deviation(0.6, shape.pairs) > NOISY * purse.budget.rows:
+            return (
+                Step(Kind.ONE_WAY, 0.1, shape.attributes),
+                *second,
+                *rounds_of_choices(CHOOSING, 0.9 - kept - CHOOSING, CHOICES, chosen // CHOICES),
+            )
+    if purse.deviation(0.6, shape.pairs) > fine:
+        return _few_tables(purse, shape, fine)
+    narrow = shape.codes <= NARROW * shape.attributes
+    rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
     drawn = 0.6 * math.sqrt(resolution)
     if resolution >= FINER and shape.triples <= FEW_TRIPLES:
         drawn = max(drawn, min(2.0 * drawn, shape.triples))
@@ -224,6 +254,14 @@ def _steps(
         *levelled(Kind.PAIRS, 0.6 - kept, shape.pairs, shape.pair_levels),
         *rounds_of_draws(0.1, 0.2, rounds, draws),
     )
+
+
+def _chosen(purse: Purse, shape: Shape, fine: float) -> int:
+    """How many pairs are chosen; 0 where even few of them would be too noisy."""
+    chosen = min(CHOSEN, shape.pairs // 2)
+    while chosen >= CHOSEN_LEAST and purse.deviation(0.6, chosen) > fine:
+        chosen //= 2
+    return chosen if chosen >= CHOSEN_LEAST else 0
 
 
 def _few_tables(purse: Purse, shape: Shape, fine: float) -> tuple[Step, ...] | None:

@@ -25,7 +25,7 @@ from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.dependence import Dependence
 from dualquery.model.ensemble import Climb, climbed, published
 from dualquery.model.forest.answers import shares_of
-from dualquery.model.forest.choosing import forest_of
+from dualquery.model.forest.pairs import Pairs
 from dualquery.model.forest.trees import Trees
 from dualquery.model.grouping import (
     estimated_shares,
@@ -76,8 +76,6 @@ class Known:
             since.
         members: the logits of every mixture that is kept up to date; none before the first fit.
         trees: the forest of the fits; None without edges.
-        waiting: those of the others, as the first fit left them; the last fit takes them up.
-        waiting_trees: the forest that these were fitted with.
         heard: the measurements as they were released, in bins.
         fine: the one-way tables in sub-bins, as they were released.
         again: what was measured in sub-bins since.
@@ -89,8 +87,6 @@ class Known:
     named: tuple[tuple[int, ...], ...] = ()
     members: npt.NDArray[np.float32] | None = None
     trees: Trees | None = None
-    waiting: npt.NDArray[np.float32] | None = None
-    waiting_trees: Trees | None = None
     heard: tuple[Measurement, ...] = ()
     fine: Measurement | None = None
     again: tuple[Measurement, ...] = ()
@@ -132,6 +128,7 @@ class TablesPlayer:
         self.climb = climb
         # The stack of the last one-way tables: a memory of what could be computed again.
         self._stacks: tuple[Measurement, Stack, Floats] | None = None
+        self._pairs: Pairs | None = None
         self._listed: dict[Kind, tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]] = {}
 
     @cached_property
@@ -200,10 +197,7 @@ class TablesPlayer:
         """What the average of the fits answers to each query."""
         # Draws are made against these answers; the journal need not keep them, so nobody else
         # has to find the same last digit.
-        model = self.model(known)
-        if model.edges is None:
-            return model.answers_to(self._compiled, single=True)
-        return model.answers(self.workload)
+        return self.model(known).answers_to(self._compiled, single=True)
 
     def model(self, known: Known, free: Filling = Free.DEFAULT) -> Mixture:
         """The average of the fits."""
@@ -214,8 +208,16 @@ class TablesPlayer:
         return Ascent(self._stack(known), self.components(known), trees=known.trees)
 
     def candidates(self, known: Known) -> Candidates:
-        """The tables that can be chosen: all pairs that are asked about together."""
-        return Candidates((Marginals(self._stack(known).groups, self._sets(Kind.PAIRS)[0]),))
+        """The tables that can be chosen: all pairs that are asked about together.
+
+        Except those of determined attributes: what they depend on is seen in what determines them.
+        """
+        sets = self._sets(Kind.PAIRS)[0]
+        if known.members is not None:
+            pairs = self.pairs(known)
+            leaves = pairs.stack.attributes[list(pairs.determined())]
+            sets = sets[~np.isin(sets, leaves).any(axis=1)]
+        return Candidates((Marginals(self._stack(known).groups, sets),))
 
     def against(self, known: Known, number: int) -> Against:
         """What candidates of a step are scored against: the fits, or before them independence.
@@ -240,20 +242,19 @@ class TablesPlayer:
 
         A column that another one determines has no edge: its codes follow when the rule is settled.
         """
-        largest = self.plan.largest_tree
-        if largest == 1:
+        if self.plan.largest_tree == 1:
             return None
+        pairs = self.pairs(known)
+        settled = [target for _, target in self.workload.schema.dependences]
+        return pairs.forest(self.plan.largest_tree, np.isin(pairs.stack.attributes, settled))
+
+    def pairs(self, known: Known) -> Pairs:
+        """What the measured pairs say."""
         stack = self._stack(known)
         assert self._stacks is not None  # the stack was just made
-        settled = [target for _, target in self.workload.schema.dependences]
-        return forest_of(
-            stack,
-            self._in_groups(known, stack),
-            self._stacks[2],
-            self.total(known),
-            largest,
-            np.isin(stack.attributes, settled),
-        )
+        if self._pairs is None or self._pairs.stack is not stack:
+            self._pairs = Pairs(stack, self._stacks[2], self.total(known))
+        return self._pairs.of(self._in_groups(known, stack))
 
     def components(self, known: Known) -> int:
         """Of each mixture, given what was measured."""
@@ -286,17 +287,16 @@ class TablesPlayer:
             return TablesMove()
         if not last and not any(one.marginals.arity > 1 for one in after.measurements):
             return TablesMove()  # without larger tables there is nothing to fit
-        begun = after.members
-        if begun is None:
+        if last:
+            # It begins afresh, so that it hangs on what was measured and not on the way there.
+            after = replace(after, members=None)
+            rate, count = RATE, self.plan.first_steps + self.plan.last_steps
+        elif after.members is None:
             rate, count = RATE, self.plan.first_steps
-        elif last:
-            after = self._reunited(after)
-            rate, count = RATE, self.plan.last_steps
         else:
-            # Between rounds a few of the fits are enough to say where they are wrong.
-            after = replace(after, members=begun[: self.plan.round_members])
             rate, count = ROUND_RATE, self.plan.round_steps
-        members = self._fitted(after, [rate * (1.0 - i / count) for i in range(count)])
+        fits = self.member_count(after) if last else self.plan.round_members
+        members = self._fitted(after, [rate * (1.0 - i / count) for i in range(count)], fits=fits)
         return TablesMove(members, count)
 
     def replay(self, known: Known, number: int, released: Released, move: Move) -> Known:
@@ -312,18 +312,7 @@ class TablesPlayer:
         found = expect(TablesMove, move).members
         if found is None:
             return after
-        waiting, trees = after.waiting, after.waiting_trees
-        if after.members is None or _rows(found) == self.plan.members:
-            waiting = trees = None
-        elif _rows(after.members) == self.plan.members:
-            waiting, trees = after.members[_rows(found) :], after.trees
-        return replace(
-            after,
-            members=found,
-            waiting=waiting,
-            waiting_trees=trees,
-            trees=self.found_trees(after),
-        )
+        return replace(after, members=found, trees=self.found_trees(after))
 
     def recall(self, transcript: Transcript) -> Known:
         """What is known at the end of a transcript."""
@@ -353,7 +342,7 @@ class TablesPlayer:
         """
         fresh = replace(known, members=None)
         rates = [RATE * (1.0 - i / steps) for i in range(steps)]
-        fitted = self._fitted(fresh, rates, looser)
+        fitted = self._fitted(fresh, rates, looser, fits=self.member_count(known))
         return replace(fresh, members=fitted, trees=self.found_trees(fresh))
 
     def member_answers(self, known: Known, compiled: CompiledWorkload) -> list[Floats]:
@@ -459,52 +448,53 @@ class TablesPlayer:
             self._listed[kind] = weighed_sets(self.workload, arity, self.weights)
         return self._listed[kind]
 
-    def _reunited(self, known: Known) -> Known:
-        """All fits together again, in one forest."""
-        if known.members is None or known.waiting is None:
-            return known
-        waiting = known.waiting
-        if known.trees is not None:
-            old = replace(known, members=waiting, trees=known.waiting_trees)
-            waiting = np.stack([one.flat for one in self._members(old, known.trees)])
-        members = np.concatenate([known.members, waiting])
-        return replace(known, members=members, waiting=None, waiting_trees=None)
-
     def _tied(self, trees: Trees | None, known: Known) -> int:
         """How many numbers tie children to their parents."""
         if trees is None:
             return 0
         return int(trees.tie_start(np.diff(self._stack(known).start))[-1])
 
-    def _members(self, known: Known, trees: Trees | None = None) -> tuple[Parameters, ...]:
-        stack, components = self._stack(known), self.plan.components
-        trees = trees if trees is not None else known.trees
+    def _members(self, known: Known) -> tuple[Parameters, ...]:
+        """The fits that are kept up to date; before the first one, where they would begin."""
+        if known.members is None:
+            return self._begun(known, self.plan.round_members)
+        tied = self._tied(known.trees, known)
+        return tuple(Parameters.at(flat, self.plan.components, tied) for flat in known.members)
+
+    def _begun(self, known: Known, fits: int) -> tuple[Parameters, ...]:
+        """Where fits begin: where they stand, or else near what one-way tables say."""
         if known.members is not None:
-            tied = self._tied(known.trees, known)
-            kept = tuple(Parameters.at(flat, components, tied) for flat in known.members)
-            if trees is None or trees is known.trees:
-                return kept
-            sizes = np.diff(stack.start)
-            return tuple(one.in_forest(known.trees, trees, sizes) for one in kept)
+            return self._members(known)
+        stack = self._stack(known)
         assert self._stacks is not None  # the stack was just made
         logits = np.log(np.maximum(self._stacks[2], 1e-6)).astype(np.float32)
         members = []
-        for number in range(self.plan.members):
-            begun = Parameters.start(
-                stack, components, START_NOISE, self.seed + number, self._tied(trees, known)
-            )
+        for number in range(fits):
+            begun = Parameters.start(stack, self.plan.components, START_NOISE, self.seed + number)
             begun.logits[:] += logits[:, None]
             members.append(begun)
         return tuple(members)
 
     def _fitted(
-        self, known: Known, rates: Sequence[float], looser: float = 1.0
+        self, known: Known, rates: Sequence[float], looser: float = 1.0, *, fits: int
     ) -> npt.NDArray[np.float32]:
-        """All members after one step at each rate, as rows of logits."""
+        """Fits after one step at each rate, as rows of logits.
+
+        Args:
+            known: what was measured, and where fits stand.
+            rates: of the steps.
+            looser: what shrinkage is divided by.
+            fits: how many, if none stand anywhere.
+        """
         stack, total = self._stack(known), self.total(known)
         assert self._stacks is not None  # the stack was just made
-        trees = self.found_trees(known)
-        term = Measured(stack, self._in_groups(known, stack), total, trees)
+        shares, in_groups = self._stacks[2], self._in_groups(known, stack)
+        trees, ties = self.found_trees(known), None
+        members = self._begun(known, fits)
+        if trees is not None:
+            ties = self.pairs(known).ties(trees)
+            members = tuple(one.tied_by(ties) for one in members)
+        term = Measured(stack, in_groups, total, trees)
         strength = np.full(len(stack.attributes), self.plan.shrinkage / looser)
         if not self.plan.shrinkage:
             # If chance is all that the tables show, no attribute departs from independence.
@@ -512,15 +502,15 @@ class TablesPlayer:
             strength = strengths(
                 stack,
                 known.measurements,
-                self._stacks[2],
+                shares,
                 total,
                 chance=chance,
                 most=strongest(self.plan.noise_of_pairs, faint=self.plan.faint) / looser,
             )
         members = self.climb(
-            self._members(known, trees),
+            members,
             # It may be sent to another machine, so it must not hold on to this player.
-            partial(Ascent, stack, self.plan.components, strength, DECAY_SQUARE, trees),
+            partial(Ascent, stack, self.plan.components, strength, DECAY_SQUARE, trees, ties),
             [term],
             rates,
         )
@@ -554,8 +544,3 @@ def _independent_shares(stack: Stack, shares: Floats, marginals: Marginals) -> F
             cells = np.outer(cells, shares[row : row + size]).reshape(-1)
         found.append(cells)
     return np.concatenate(found)
-
-
-def _rows(members: npt.NDArray[np.float32]) -> int:
-    """How many fits these are."""
-    return len(members)

@@ -138,9 +138,9 @@ class TablesPlan:
     def grouping_noise(self) -> float:
         """The noise of the tables that groups of codes should be seen through."""
         larger = (Kind.PAIRS, Kind.TRIPLES, Kind.NAMED)
-        kind = next((s.kind for s in self.steps if s.kind in larger), Kind.ONE_WAY)
-        chosen = max((s for s in self.steps if s.kind is kind), key=lambda step: step.tables)
-        return self.purse.deviation(chosen.share, chosen.tables)
+        chosen = [step for step in self.steps if step.kind in larger]
+        chosen = chosen or [step for step in self.steps if step.kind is Kind.ONE_WAY]
+        return min(self.purse.deviation(step.share, step.tables) for step in chosen)
 
     @property
     def noise_of_pairs(self) -> float:

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from dualquery.base.errors import ParameterError
-from dualquery.game.tables_plan import FEWEST_DRAWS, MOST_DRAWS, ROUND_MEMBERS, WIDEST
+from dualquery.game.tables_plan import FEWEST_DRAWS, MOST_DRAWS, WIDEST
 from dualquery.game.tables_shape import MOST_SETS, Shape
 from dualquery.game.tables_steps import Kind, Step, TablesPlan, levelled, rounds_of_draws
 from dualquery.privacy.calibration import Budget
@@ -58,6 +58,9 @@ MEMBERS = 4
 COMPONENTS, LEAST_COMPONENTS, MOST_ENTRIES = 16, 4, 2_000_000
 """Of each mixture: its components, the fewest of them, and the entries of its tables at most, if
 that leaves so many components."""
+
+ROUND_MEMBERS = 2
+"""Mixtures that are fitted between rounds: few components each, so that one would not be enough."""
 
 HUGE = 1_000_000
 """Entries of a mixture from which half as many mixtures are fitted, with half of the steps: a step

@@ -14,7 +14,6 @@ from dualquery.game.tables_shape import weighed_sets
 from dualquery.game.tables_steps import RARE_KINDS, Kind, Step, TablesPlan
 from dualquery.model.dependence import CLEAR, Dependence
 from dualquery.model.ensemble import Climb, climbed
-from dualquery.model.forest.trees import Trees
 from dualquery.model.grouping import LEAST
 from dualquery.model.measured import Measured
 from dualquery.model.product import Product, fitted_product, margins
@@ -250,24 +249,30 @@ class WidePlayer(TablesPlayer):
             self._listed[kind] = pairs, levels
         return self._listed[kind]
 
-    def _members(self, known: Known, trees: Trees | None = None) -> tuple[Parameters, ...]:
-        stack, components = self._stack(known), self.components(known)
+    def _members(self, known: Known) -> tuple[Parameters, ...]:
+        if known.members is None:
+            return self._begun(known, self.plan.round_members)
+        components = self.components(known)
+        return tuple(Parameters.at(flat, components) for flat in known.members)
+
+    def _begun(self, known: Known, fits: int) -> tuple[Parameters, ...]:
         if known.members is not None:
-            return tuple(Parameters.at(flat, components) for flat in known.members)
+            return self._members(known)
+        stack, components = self._stack(known), self.components(known)
         shares = self._row_shares(known)
         if are_binary(stack):
             shares = self.alone(known).rows
         logits = np.log(np.maximum(shares, LEAST)).astype(np.float32)
         noise = START_NOISE if components > 1 else 0.0
         members = []
-        for number in range(self.member_count(known)):
+        for number in range(fits):
             begun = Parameters.start(stack, components, noise, self.seed + number)
             begun.logits[:] += logits[:, None]
             members.append(begun)
         return tuple(members)
 
     def _fitted(
-        self, known: Known, rates: Sequence[float], looser: float = 1.0
+        self, known: Known, rates: Sequence[float], looser: float = 1.0, *, fits: int
     ) -> npt.NDArray[np.float32]:
         """All members after one step at each rate, as rows of logits.
 
@@ -298,7 +303,7 @@ class WidePlayer(TablesPlayer):
             strength = np.minimum(strength, EASY)
         components = self.components(known)
         members = self.climb(
-            self._members(known),
+            self._begun(known, fits),
             partial(Ascent, stack, components, strength, DECAY_SQUARE),
             terms,
             rates,

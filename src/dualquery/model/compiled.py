@@ -25,12 +25,14 @@ class CompiledWorkload:
     Only the attributes in use have a part in it: their tables are stacked, one row per code.
 
     Attributes:
+        workload: the queries.
         order: position i of the arrangement holds query order[i].
         group_start, prefix_start, prefix, last: see `_kernels.forward`.
         stack: the attributes in use, whose tables are stacked.
         member_start, members: the codes of each literal, as rows of the stacked tables.
     """
 
+    workload: Workload
     literals: int
     order: Ints
     group_start: Ints
@@ -89,6 +91,7 @@ class CompiledWorkload:
         stack = stack or Stack.of(workload.schema, literals.attribute)
         first_row = stack.start[stack.positions(literals.attribute)]
         return cls(
+            workload,
             len(literals),
             order,
             np.append(first, len(workload)).astype(np.int64),

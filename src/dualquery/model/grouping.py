@@ -9,6 +9,7 @@ codes share the records. All of it is a function of what was measured, so it is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -111,10 +112,17 @@ def grouped(
         if part.stop - part.start > 2:
             declared = schema.attributes[attribute].group
             parents = None if declared is None else declared.numbers(part.stop - part.start)
-            found = _runs(shares[part], least, parents)
+            one = schema.attributes[attribute]
+            ordered = parents is None and (one.is_numeric or one.ordered)
+            runs = (
+                partial(_neighbours, shares[part], missing=one.missing)
+                if ordered
+                else partial(_runs, shares[part], parents=parents)
+            )
+            found = runs(least)
             raised = 0.0 if most is None else max(least, 0.5 / most)
             while most is not None and found.max() >= most:
-                found, raised = _runs(shares[part], raised, parents), 1.2 * raised
+                found, raised = runs(raised), 1.2 * raised
             of_code[part] = found
             sizes[attribute] = found.max() + 1
     return Groups(schema.code_start, of_code, sizes)
@@ -157,6 +165,29 @@ def shares_within(groups: Groups, shares: Floats) -> Floats:
     row = np.repeat(groups.start[:-1], sizes) + groups.of_code
     within: Floats = shares / np.bincount(row, shares, int(groups.start[-1]))[row]
     return within
+
+
+def _neighbours(shares: Floats, least: float, *, missing: bool) -> npt.NDArray[np.int32]:
+    """The group of every code of an ordered attribute: runs of neighbours with this share each.
+
+    A rare code never stands with codes that are far away: what it depends on would be lost.
+    """
+    of_code = np.empty(len(shares), dtype=np.int32)
+    last = len(shares) - missing
+    number, held, begun = 0, 0.0, 0
+    for code in range(last):
+        of_code[code] = number
+        held += shares[code]
+        if held >= least:
+            number, held, begun = number + 1, 0.0, code + 1
+    if begun < last and number:  # what is left over at the end
+        of_code[begun:last] = number - 1
+    number = max(number, 1)
+    if missing:
+        of_code[last] = number
+    elif number == 1:  # never a constant column
+        of_code[int(np.argmax(shares[::-1].cumsum()[::-1] <= 0.5)) or 1 :] = 1
+    return of_code
 
 
 def _runs(

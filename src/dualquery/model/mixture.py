@@ -69,15 +69,7 @@ class Mixture:
 
     def answers(self, workload: Workload) -> Floats:
         """The probability of each query."""
-        if self.edges is None:
-            return self.answers_to(CompiledWorkload.of(workload))
-        joined = is_joined(self.inferred, workload)
-        found = np.empty(len(workload))
-        apart = np.flatnonzero(~joined)
-        if len(apart):
-            found[apart] = self.answers_to(CompiledWorkload.of(workload.take(apart)))
-        found[joined] = joined_answers(self, workload, np.flatnonzero(joined))
-        return found
+        return self.answers_to(CompiledWorkload.of(workload))
 
     def table(self, attributes: Sequence[int]) -> Floats:
         """The share of every cell of some attributes, one axis each."""
@@ -95,7 +87,11 @@ class Mixture:
         weights: Floating = self.weights
         if single:
             tables, weights = tables.astype(np.float32), weights.astype(np.float32)
-        return compiled.in_query_order(arranged_answers(compiled, weights, tables))
+        found = compiled.in_query_order(arranged_answers(compiled, weights, tables))
+        if self.edges is not None:
+            joined = np.flatnonzero(is_joined(self.inferred, compiled.workload))
+            found[joined] = joined_answers(self, compiled.workload, joined)
+        return found
 
     def sample(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
         """Draw records, one row of codes each; every one is valid and obeys the constraints.

@@ -61,6 +61,11 @@ class Stack:
     def rows(self) -> int:
         return int(self.start[-1])
 
+    def is_ordered(self, position: int) -> bool:
+        """Whether the groups of an attribute have an order."""
+        one = self.schema.attributes[int(self.attributes[position])]
+        return bool(one.is_numeric or one.ordered)
+
     def positions(self, attributes: npt.ArrayLike) -> Ints:
         """Where these attributes stand among those of the stack."""
         return np.searchsorted(self.attributes, np.asarray(attributes)).astype(np.int64)

@@ -19,8 +19,8 @@ from dualquery.model.terms import JoinedTerm, Singles, Slopes, Term
 DECAY_MEAN, DECAY_SQUARE = 0.9, 0.99
 
 RIDGE = 0.6
-"""The prior of what ties a child to its parent: −RIDGE/2·Σ W². It is weak, so that a measured
-relation is hardly shrunk."""
+"""The prior of what ties a child to its parent: −RIDGE/2·Σ (W − W₀)². W₀ is what the cleaned table
+of the two says; see `forest.cleaning`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,26 +71,8 @@ class Parameters:
     def ties(self) -> Singles:
         return self.flat[-self.components - self.tied : -self.components]
 
-    def in_forest(
-        self, before: Trees | None, after: Trees, sizes: npt.NDArray[np.integer]
-    ) -> Parameters:
-        """The same in another forest: edges of both keep their ties, new ones have none.
-
-        Args:
-            before: the forest that these parameters are of; None if it had no edges.
-            after: the new forest.
-            sizes: how many codes every attribute has.
-        """
-        start = after.tie_start(sizes)
-        ties = np.zeros(int(start[-1]), dtype=np.float32)
-        old = None if before is None else before.tie_start(sizes)
-        for e, (above, below) in enumerate(zip(after.parents, after.children, strict=True)):
-            for one, other, turned in ((above, below, False), (below, above, True)):
-                if before is None or old is None or before.parent[other] != one:
-                    continue
-                kept = before.edge[other]
-                block = self.ties[old[kept] : old[kept + 1]].reshape(sizes[one], sizes[other])
-                ties[start[e] : start[e + 1]] = (block.T if turned else block).reshape(-1)
+    def tied_by(self, ties: Singles) -> Parameters:
+        """The same shares and weights, with other ties between children and parents."""
         flat = np.concatenate([self.logits.reshape(-1), ties, self.flat[-self.components :]])
         return Parameters.at(flat, self.components, len(ties))
 
@@ -115,6 +97,7 @@ class Ascent:
         shrinkage: κ, one for all attributes or one for each attribute of the stack.
         decay_square: how slowly the optimiser forgets the squares of slopes.
         trees: which attributes are joined directly; none if left out.
+        ties: what ties children to their parents by the measured tables; the prior's centre.
     """
 
     def __init__(
@@ -124,8 +107,10 @@ class Ascent:
         shrinkage: float | npt.NDArray[np.floating] = 0.0,
         decay_square: float = DECAY_SQUARE,
         trees: Trees | None = None,
+        ties: Singles | None = None,
     ) -> None:
         self.stack = stack
+        self.ties = np.float32(0.0) if ties is None else ties
         self.decay_square = decay_square
         self.trees = trees or Trees.without_edges(len(stack.attributes))
         self.tie_start = self.trees.tie_start(np.diff(stack.start))
@@ -198,7 +183,7 @@ class Ascent:
             start, trees.parents, trees.children, self.tie_start, tables, self._given,
             slopes.by_table, slopes.by_given, by_children, by_ties,
         )  # fmt: skip
-        by_ties -= np.float32(RIDGE) * parameters.ties
+        by_ties -= np.float32(RIDGE) * (parameters.ties - self.ties)
         by_logits = gradient[: tables.size].reshape(tables.shape)
         softmax_slopes(tables, start, slopes.by_table, by_logits)
         child = np.repeat(trees.edge >= 0, np.diff(start))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from dualquery.domain.query import Literal, Query
+from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.ensemble import merged
 from dualquery.model.forest.trees import Trees
 from dualquery.model.mixture import Mixture
@@ -75,6 +77,29 @@ def test_answers_are_the_enumerated_ones(name: str, grouped: bool) -> None:
             [[_holds(workload.query(q), row) for row in every] for q in range(len(workload))]
         )
         assert model.answers(workload) == pytest.approx(holds @ whole.reshape(-1), abs=1e-7)
+
+
+@pytest.mark.parametrize(("few", "most"), [(64, 1 << 22), (0, 1 << 22), (0, 20), (0, 1)])
+def test_answers_are_the_same_whatever_table_they_come_from(
+    monkeypatch: pytest.MonkeyPatch, few: int, most: int
+) -> None:
+    """Tables of the sets that are named, of all codes, and of fewer queries at a time."""
+    model, _ = fitted("two trees", 5)
+    workload = random_marginals(SCHEMA, 3, 200, seed=4) + parities(SCHEMA, 3, 50, seed=3)
+    expected = model.answers(workload)
+    monkeypatch.setattr("dualquery.model.forest.answers.FEW", few)
+    monkeypatch.setattr("dualquery.model.forest.answers.MOST_CELLS", most)
+    assert model.answers(workload) == pytest.approx(expected, abs=1e-12)
+
+
+def test_single_precision_knows_of_edges() -> None:
+    """Draws, workers and rehearsals ask in single precision."""
+    model, _ = fitted("one tree", 6)
+    workload = random_marginals(SCHEMA, 2, 40, seed=2)
+    found = model.answers_to(CompiledWorkload.of(workload), single=True)
+    assert found == pytest.approx(model.answers(workload), abs=1e-6)
+    apart = replace(model, edges=None).answers(workload)
+    assert np.abs(found - apart).max() > 0.01
 
 
 @pytest.mark.parametrize(("name", "grouped"), CASES)

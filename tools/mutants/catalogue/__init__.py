@@ -16,6 +16,7 @@ from tools.mutants.catalogue import (
     persons,
     rare,
     reader,
+    relations,
     schemas,
     tables,
 )
@@ -26,6 +27,7 @@ MUTANTS = (
     *tables.MUTANTS,
     *rare.MUTANTS,
     *choosing.MUTANTS,
+    *relations.MUTANTS,
     *accounting.MUTANTS,
     *audit.MUTANTS,
     *reader.MUTANTS,

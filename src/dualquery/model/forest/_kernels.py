@@ -319,6 +319,45 @@ def weigh_triples(
             _beside(margins, apex, codes, third, thirds, pairs)
         else:
             _joint(margins, top, tops, up, down, codes, thirds, pairs)
+        if (
+            one < 0
+        ):  # the apex is one of the two, so every code of it is a matrix product of its own
+            second, by_second = _block(ways, way_start, other), _block(by_way, way_start, other)
+            few = lefts[: thirds * components].reshape(thirds, components)
+            few_slopes = left_slopes[: thirds * components].reshape(thirds, components)
+            more_slopes = right_slopes[: others * components].reshape(others, components)
+            part = cells[: thirds * others].reshape(thirds, others)
+            for m in range(codes):
+                below = second[m * others : (m + 1) * others]
+                for i in range(thirds):
+                    for k in range(components):
+                        few[i, k] = weights[k] * pairs[m * thirds + i, k]
+                np.dot(few, below.T, part)
+                for i in range(thirds):
+                    first_cell = start[p] + (i * codes + m) * others
+                    for j in range(others):
+                        away = total * part[i, j] - counts[first_cell + j]
+                        pull = precision[p] * away
+                        value += pull * away
+                        part[i, j] = pull * total
+                np.dot(part, below, few_slopes)
+                np.dot(part.T, few, more_slopes)
+                for j in range(others):
+                    for k in range(components):
+                        by_second[m * others + j, k] += more_slopes[j, k]
+                for i in range(thirds):
+                    for k in range(components):
+                        pull = few_slopes[i, k]
+                        by_weight[k] += pull * pairs[m * thirds + i, k]
+                        pairs[m * thirds + i, k] = pull * weights[k]
+            if top < 0:
+                _beside_back(margins, apex, codes, third, thirds, pairs, by_margin)
+            else:
+                _joint_back(
+                    margins, top, tops, up, down, codes, thirds, pairs, by_margin,
+                    _block(by_way, way_start, to_apex), _block(by_way, way_start, to_third), held,
+                )  # fmt: skip
+            continue
         # The left matrix: a row per code of the third attribute.
         depth = codes * components
         left = lefts[: thirds * depth].reshape(thirds, depth)
@@ -333,10 +372,7 @@ def weigh_triples(
             for k in range(components):
                 row = right[m * components + k]
                 for i in range(ones):
-                    if len(first) == 0:
-                        share = np.float32(1.0) if i == m else np.float32(0.0)
-                    else:
-                        share = first[m * ones + i, k]
+                    share = first[m * ones + i, k]
                     for j in range(others):
                         row[i * others + j] = share * second[m * others + j, k]
         table = cells[: thirds * ones * others].reshape(thirds, ones * others)
@@ -356,19 +392,13 @@ def weigh_triples(
             for k in range(components):
                 row = right_slope[m * components + k]
                 for i in range(ones):
-                    if len(first) == 0:
-                        if i != m:
-                            continue
-                        share = np.float32(1.0)
-                    else:
-                        share = first[m * ones + i, k]
+                    share = first[m * ones + i, k]
                     pulled = np.float32(0.0)
                     for j in range(others):
                         pull = row[i * others + j]
                         pulled += pull * second[m * others + j, k]
                         by_second[m * others + j, k] += pull * share
-                    if len(first) != 0:
-                        by_first[m * ones + i, k] += pulled
+                    by_first[m * ones + i, k] += pulled
         for m in range(codes):
             for i in range(thirds):
                 for k in range(components):

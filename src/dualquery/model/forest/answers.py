@@ -17,7 +17,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FEW = 64
-"""If a table would have more cells per query than this, its queries are answered one by one."""
+"""If a table of the sets that queries name would have more cells per query than this, they are
+answered from a table of codes."""
+
+MOST_CELLS = 1 << 22
+"""Of a table of codes; of a larger one, half as many queries are answered at a time."""
 
 
 class Components(Protocol):
@@ -91,24 +95,46 @@ def _answers_of_set(
         columns.append(_sets(workload, a, different, parity))
         places.append(place.reshape(-1))
     cells = np.prod([float(one.shape[1]) for one in columns])
-    if cells > FEW * len(terms):
-        codes = np.prod([float(one.shape[0]) for one in columns])
-        if codes > FEW * len(terms) and len(terms) > 1:
-            half = len(terms) // 2
-            parts = (terms[:half], terms[half:])
-            return np.concatenate(
-                [_answers_of_set(model, workload, attributes, one, parity) for one in parts]
-            )
-    asked = {
-        a: one if one.shape[1] <= one.shape[0] else np.eye(len(one))
-        for a, one in zip(attributes.tolist(), columns, strict=True)
-    }
-    table = table_of_sets(model, asked)
-    for axis, one in enumerate(columns):
-        if one.shape[1] > one.shape[0]:
-            table = np.moveaxis(np.tensordot(table, one, axes=(axis, 0)), -1, axis)
-    values: Floats = table[tuple(places)]
+    if cells <= FEW * len(terms):
+        table = table_of_sets(model, dict(zip(attributes.tolist(), columns, strict=True)))
+        values: Floats = table[tuple(places)]
+    elif np.prod([float(one.shape[0]) for one in columns]) <= MOST_CELLS or len(terms) == 1:
+        values = _answers_by_codes(model, attributes, columns, places)
+    else:
+        half = len(terms) // 2
+        return np.concatenate(
+            [
+                _answers_of_set(model, workload, attributes, one, parity)
+                for one in (terms[:half], terms[half:])
+            ]
+        )
     return 0.5 + 0.5 * values if parity else values
+
+
+def _answers_by_codes(
+    model: Components, attributes: Ints, columns: list[Floats], places: list[Ints]
+) -> Floats:
+    """The same from one table of all codes, each query adding up the cells it holds for.
+
+    Args:
+        model: a mixture with edges.
+        attributes: what the queries are about.
+        columns: per attribute its different sets of codes.
+        places: per attribute which of them every query names.
+    """
+    table = table_of_sets(
+        model, {a: np.eye(len(one)) for a, one in zip(attributes.tolist(), columns, strict=True)}
+    )
+    found = np.empty(len(places[0]))
+    at_once = max(1, MOST_CELLS // (table.size // table.shape[0]))
+    for first in range(0, len(found), at_once):
+        part = slice(first, first + at_once)
+        held = [one[:, place[part]] for one, place in zip(columns, places, strict=True)]
+        left = np.tensordot(held[0], table, axes=(0, 0))
+        for one in held[1:]:
+            left = np.einsum("qb...,bq->q...", left, one)
+        found[part] = left
+    return found
 
 
 def _sets(workload: Workload, attribute: int, terms: Ints, parity: bool) -> Floats:
