@@ -261,7 +261,7 @@ def test_an_unwritable_place(files, release) -> None:
 
 def test_bad_questions(run, files, release) -> None:
     release("--quiet")
-    for query, word in (("heigt=1", "'heigt'"), ("age>=26", "26"), ("sex=", "value")):
+    for query, word in (("heigt=1", "'heigt'"), ("sex=", "value")):
         done = run("answer", files / "out", query)
         assert done.code == 2
         assert word in done.err

@@ -47,8 +47,8 @@ def test_the_settings_that_are_won_are_counted(runs: list[FinishedRun]) -> None:
     races = verdicts.races(runs)
     average, most = ([one for one in races if one.error == error] for error in (AVERAGE, MAXIMUM))
     said = re.search(
-        r"Over (\d+) such settings, .* smallest average error in (\d+) and shares it in (\d+)\. It has "
-        r"the smallest maximum error in (\d+) and shares it in (\d+)\.",
+        r"Over (\d+) such settings, .* smallest average error in (\d+) and shares it in (\d+)\. "
+        r"It has the smallest maximum error in (\d+) and shares it in (\d+)\.",
         SENTENCES,
     )
     assert said is not None
