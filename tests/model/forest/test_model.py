@@ -11,6 +11,7 @@ import pytest
 from dualquery.domain.query import Literal, Query
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.ensemble import merged
+from dualquery.model.forest.answers import table_of_sets
 from dualquery.model.forest.trees import Trees
 from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
@@ -79,17 +80,39 @@ def test_answers_are_the_enumerated_ones(name: str, grouped: bool) -> None:
         assert model.answers(workload) == pytest.approx(holds @ whole.reshape(-1), abs=1e-7)
 
 
-@pytest.mark.parametrize(("few", "most"), [(64, 1 << 22), (0, 1 << 22), (0, 20), (0, 1)])
-def test_answers_are_the_same_whatever_table_they_come_from(
-    monkeypatch: pytest.MonkeyPatch, few: int, most: int
+@pytest.mark.parametrize("most", [1 << 25, 200, 1])
+def test_answers_are_the_same_however_many_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """Tables of the sets that are named, of all codes, and of fewer queries at a time."""
     model, _ = fitted("two trees", 5)
     workload = random_marginals(SCHEMA, 3, 200, seed=4) + parities(SCHEMA, 3, 50, seed=3)
     expected = model.answers(workload)
-    monkeypatch.setattr("dualquery.model.forest.answers.FEW", few)
-    monkeypatch.setattr("dualquery.model.forest.answers.MOST_CELLS", most)
+    monkeypatch.setattr("dualquery.model.forest.answers.MOST_ENTRIES", most)
     assert model.answers(workload) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "grouped"), CASES)
+def test_many_literals_meet_one_after_the_other(name: str, grouped: bool) -> None:
+    """What comes of two literals is moved on upwards and meets a third one, and a fourth."""
+    model, _ = fitted(name, 9, grouped)
+    for workload in (
+        random_marginals(SCHEMA, 4, 60, seed=5) + random_marginals(SCHEMA, 2, 20, seed=6),
+        random_marginals(SCHEMA, 6, 60, seed=7) + parities(SCHEMA, 5, 30, seed=8),
+    ):
+        for q in range(len(workload)):
+            query = workload.query(q)
+            codes = {
+                one.attribute: np.isin(
+                    np.arange(SCHEMA.sizes[one.attribute]),
+                    sorted(one.allowed(int(SCHEMA.sizes[one.attribute]))),
+                )
+                for one in query.literals
+            }
+            parity = query.kind == "parity"
+            sets = {a: (1.0 - 2.0 * one if parity else 1.0 * one) for a, one in codes.items()}
+            expected = table_of_sets(model, {a: one[:, None] for a, one in sets.items()}).item()
+            found = model.answers(workload.take(np.array([q])))[0]
+            assert found == pytest.approx(0.5 + 0.5 * expected if parity else expected, abs=1e-12)
 
 
 def test_single_precision_knows_of_edges() -> None:

@@ -1,27 +1,29 @@
-"""Answers to many queries about joined attributes: one table for each set of attributes."""
+"""Tables of any attributes of a model, and answers to many queries about joined ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dualquery.base.ragged import offsets, taken
+from dualquery.base.threads import over_ranges
 from dualquery.domain.schema import Schema
 from dualquery.model.forest.edges import Edges, Inferred
+from dualquery.model.forest.trees import APART, Trees
 from dualquery.workloads.marginals import Marginals
 from dualquery.workloads.workload import Workload
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
-FEW = 64
-"""If a table of the sets that queries name would have more cells per query than this, they are
-answered from a table of codes."""
-
-MOST_CELLS = 1 << 22
-"""Of a table of codes; of a larger one, half as many queries are answered at a time."""
+MOST_ENTRIES = 1 << 25
+"""Of what literals say at all attributes above them; of more, half as many queries are answered at
+a time."""
 
 
 class Components(Protocol):
@@ -58,96 +60,122 @@ def joined_answers(model: Components, workload: Workload, queries: Ints) -> Floa
         workload: of the queries.
         queries: their numbers.
     """
-    matrix = workload.sorted_terms()[queries]
-    attributes = np.where(matrix >= 0, workload.literals.attribute[np.maximum(matrix, 0) >> 1], -1)
-    order = np.argsort(attributes, axis=1, kind="stable")
-    attributes = np.take_along_axis(attributes, order, axis=1)
-    terms = np.take_along_axis(matrix, order, axis=1).astype(np.int64)
-    keys = np.concatenate([attributes, workload.is_parity[queries][:, None]], axis=1)
-    sets, which = np.unique(keys, axis=0, return_inverse=True)
-    by_set = np.argsort(which.reshape(-1), kind="stable")
-    bounds = np.searchsorted(which.reshape(-1)[by_set], np.arange(len(sets) + 1))
-    found = np.empty(len(queries))
-    for number, key in enumerate(sets):
-        chosen = by_set[bounds[number] : bounds[number + 1]]
-        used = key[:-1] >= 0
-        found[chosen] = _answers_of_set(
-            model, workload, key[:-1][used], terms[chosen][:, used], bool(key[-1])
-        )
-    return found
+    if not len(queries):
+        return np.empty(0)
+    matrix = np.ascontiguousarray(workload.sorted_terms()[queries, ::-1])  # fillers last
+    return _answered(model, workload, matrix, workload.is_parity[queries])
 
 
-def _answers_of_set(
-    model: Components, workload: Workload, attributes: Ints, terms: Ints, parity: bool
+def _answered(
+    model: Components, workload: Workload, matrix: npt.NDArray[np.integer], parity: Bools
 ) -> Floats:
-    """The probabilities of queries about the same attributes.
+    """The probabilities of queries with these terms, some at a time if they say too much."""
+    used = np.unique(matrix[matrix >= 0]).astype(np.int64)
+    attributes = workload.literals.attribute[used >> 1].astype(np.int64)
+    if len(matrix) > 1 and _entries(model, attributes) > MOST_ENTRIES:
+        # Queries with the same first terms stand together, so that either half has fewer terms.
+        order = np.lexsort(matrix.T[::-1])
+        found = np.empty(len(matrix))
+        for one in np.array_split(order, 2):
+            found[one] = _answered(model, workload, matrix[one], parity[one])
+        return found
+    return _answered_at_once(model, workload, matrix, parity, used, attributes)
+
+
+def _entries(model: Components, attributes: Ints) -> int:
+    """How many numbers literals of these attributes say at all attributes above them."""
+    edges = model.inferred.edges
+    own = edges.groups.sizes.astype(np.int64)
+    above, parent = own.copy(), edges.trees.parent
+    for child in edges.trees.children:  # those nearer to their roots first
+        above[child] = own[child] + above[parent[child]]
+    return int(above[attributes].sum()) * len(model.weights)
+
+
+def _answered_at_once(
+    model: Components,
+    workload: Workload,
+    matrix: npt.NDArray[np.integer],
+    parity: Bools,
+    used: Ints,
+    attributes: Ints,
+) -> Floats:
+    """The probabilities of queries, from what all their terms say.
 
     Args:
         model: a mixture with edges.
         workload: of the queries.
-        attributes: what they are about.
-        terms: one row per query, one column per attribute.
-        parity: whether the queries are parities.
+        matrix: the terms of each query, -1 behind the last.
+        parity: whether each query is a parity.
+        used: the terms that occur, ascending.
+        attributes: of each of them.
     """
-    columns, places = [], []
-    for a, own in zip(attributes.tolist(), terms.T, strict=True):
-        different, place = np.unique(own, return_inverse=True)
-        columns.append(_sets(workload, a, different, parity))
-        places.append(place.reshape(-1))
-    cells = np.prod([float(one.shape[1]) for one in columns])
-    if cells <= FEW * len(terms):
-        table = table_of_sets(model, dict(zip(attributes.tolist(), columns, strict=True)))
-        values: Floats = table[tuple(places)]
-    elif np.prod([float(one.shape[0]) for one in columns]) <= MOST_CELLS or len(terms) == 1:
-        values = _answers_by_codes(model, attributes, columns, places)
-    else:
-        half = len(terms) // 2
-        return np.concatenate(
-            [
-                _answers_of_set(model, workload, attributes, one, parity)
-                for one in (terms[:half], terms[half:])
-            ]
-        )
-    return 0.5 + 0.5 * values if parity else values
+    from dualquery.model.forest._answers_kernels import answer_joined
 
-
-def _answers_by_codes(
-    model: Components, attributes: Ints, columns: list[Floats], places: list[Ints]
-) -> Floats:
-    """The same from one table of all codes, each query adding up the cells it holds for.
-
-    Args:
-        model: a mixture with edges.
-        attributes: what the queries are about.
-        columns: per attribute its different sets of codes.
-        places: per attribute which of them every query names.
-    """
-    table = table_of_sets(
-        model, {a: np.eye(len(one)) for a, one in zip(attributes.tolist(), columns, strict=True)}
-    )
-    found = np.empty(len(places[0]))
-    at_once = max(1, MOST_CELLS // (table.size // table.shape[0]))
-    for first in range(0, len(found), at_once):
-        part = slice(first, first + at_once)
-        held = [one[:, place[part]] for one, place in zip(columns, places, strict=True)]
-        left = np.tensordot(held[0], table, axes=(0, 0))
-        for one in held[1:]:
-            left = np.einsum("qb...,bq->q...", left, one)
-        found[part] = left
+    inferred = model.inferred
+    trees, sizes = inferred.edges.trees, inferred.edges.groups.sizes
+    components = len(model.weights)
+    place = np.full((len(used), int(trees.depth.max(initial=0)) + 1), -1, dtype=np.int64)
+    alone = np.empty((len(used), components))
+    parts: list[Floats] = []
+    filled = 0
+    for a in np.unique(attributes).tolist():
+        of_it = np.flatnonzero(attributes == a)
+        said = inferred.parts(a, _sets(workload, a, used[of_it]))
+        alone[of_it] = np.einsum("kg,kgt->tk", inferred.margin(a), _spread(said, components))
+        here, steps = a, 0
+        while True:
+            rows = int(sizes[here])
+            by_term = np.moveaxis(_spread(said, components), (2, 1, 0), (0, 1, 2))
+            parts.append(by_term.reshape(-1, components))
+            place[of_it, steps] = filled + rows * np.arange(len(of_it))
+            filled += rows * len(of_it)
+            above = int(trees.parent[here])
+            if above == APART:
+                break
+            said = np.matmul(inferred.given(here), said)
+            here, steps = above, steps + 1
+    needed = _with_all_above(trees, np.unique(attributes))
+    children = trees.children[np.isin(trees.children, needed)]
+    margins = [inferred.margin(a).T for a in needed.tolist()]
+    given = [np.moveaxis(inferred.given(a), 0, 2).reshape(-1, components) for a in children]
+    known = np.zeros(len(trees), dtype=np.int64)
+    known[needed] = sizes[needed]
+    tied = np.zeros(len(trees.children), dtype=np.int64)
+    tied[trees.edge[children]] = [len(one) for one in given]
+    arrays = (
+        np.where(matrix >= 0, np.searchsorted(used, matrix), -1),
+        parity, model.weights, attributes, place, np.concatenate(parts), alone,
+        trees.parent, trees.depth, trees.root, trees.edge, offsets(known),
+        np.concatenate(margins), offsets(tied), np.concatenate(given),
+    )  # fmt: skip
+    found = np.empty(len(matrix))
+    over_ranges(partial(answer_joined, *arrays, found), len(matrix), grain=256)
     return found
 
 
-def _sets(workload: Workload, attribute: int, terms: Ints, parity: bool) -> Floats:
-    """One column per term: 1 for codes that satisfy it, else 0; of a parity -1 and 1."""
-    size = int(workload.schema.sizes[attribute])
-    found = np.zeros((size, len(terms)))
+def _with_all_above(trees: Trees, attributes: Ints) -> Ints:
+    """These attributes, and all those above them."""
+    found = attributes
+    while len(more := np.setdiff1d(trees.parent[found], [*found, APART])):
+        found = np.union1d(found, more)
+    return found
+
+
+def _spread(said: Floats, components: int) -> Floats:
+    """The same with an entry for every component."""
+    return np.broadcast_to(said, (components, *said.shape[1:]))
+
+
+def _sets(workload: Workload, attribute: int, terms: Ints) -> Floats:
+    """One column per term: 1 for codes that satisfy it, else 0."""
     literals = workload.literals
-    for column, term in enumerate(terms.tolist()):
-        literal = term >> 1
-        found[literals.codes[literals.start[literal] : literals.start[literal + 1]], column] = 1.0
-        if term & 1:
-            found[:, column] = 1.0 - found[:, column]
-    return 1.0 - 2.0 * found if parity else found
+    found = np.zeros((int(workload.schema.sizes[attribute]), len(terms)))
+    start, places = taken(literals.start, terms >> 1)
+    found[literals.codes[places], np.repeat(np.arange(len(terms)), np.diff(start))] = 1.0
+    negated = (terms & 1) == 1
+    found[:, negated] = 1.0 - found[:, negated]
+    return found
 
 
 def table_of_sets(model: Components, asked: Mapping[int, Floats]) -> Floats:
