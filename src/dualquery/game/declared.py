@@ -17,6 +17,7 @@ from dualquery.base.errors import ReleaseError
 from dualquery.base.gate import Declared, Declaring, Number, Size, check_numbers
 from dualquery.base.stored import Array, Arrays, Document
 from dualquery.domain.schema import Schema
+from dualquery.model.pair_kinds import PAIR_KINDS
 from dualquery.model.standard_errors import KINDS, LEVELS, MOST_COUNTED, MOST_LITERALS
 from dualquery.workloads.actions import Actions
 
@@ -52,7 +53,8 @@ MODEL = {
     "weights": Declared("f8", ("components",), least=0.0, most=1.0 + SAME),
     "tables": Declared("f8", ("codes", "components"), least=0.0, most=1.0 + SAME),
     "error_scale": Declared("f8", ("rows", "levels"), least=1e-9, most=1e3),
-    "lost_parts": Declared("f8", (MOST_LITERALS,), least=-1e3, most=1e3, optional=True),
+    "missed_dependence": Declared("f8", (PAIR_KINDS,), least=0.0, most=1e3, optional=True),
+    "lost_parts": Declared("f8", (MOST_LITERALS,), least=-1e3, most=1e3, optional=True),  # of 0.2
     "unasked_factors": Declared("f8", (KINDS, MOST_COUNTED), least=0.0, most=1e6, optional=True),
 }
 """`model.npz`: the fitted model, and the errors of its answers."""
@@ -297,7 +299,8 @@ def check_model(arrays: Arrays, schema: Schema) -> None:
     sums = np.add.reduceat(tables, schema.code_start[:-1], axis=0)
     if abs(float(weights.sum()) - 1.0) > SAME or (np.abs(sums - 1.0) > SAME).any():
         raise ReleaseError("the probabilities of its model do not add up to one")
-    if errors.size and errors.shape != (MOST_LITERALS, len(LEVELS) - 1):
+    kinds = len(errors) / MOST_LITERALS
+    if errors.size and (kinds not in (1, PAIR_KINDS) or errors.shape[1] != len(LEVELS) - 1):
         raise ReleaseError(f"error_scale has shape {errors.shape}")
     if "parent" in arrays:
         _check_edges(arrays, schema)

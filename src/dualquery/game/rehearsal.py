@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dualquery.game.data_player import DataPlayer
 from dualquery.game.fitting import fit_transcript
+from dualquery.game.held_out import missed_dependence
 from dualquery.game.loop import play
 from dualquery.game.model_player import ModelPlayer
 from dualquery.game.query_player import QueryPlayer
@@ -27,9 +28,9 @@ from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Transcript
 from dualquery.game.wide_player import WidePlayer, player_of
 from dualquery.model.compiled import CompiledWorkload
-from dualquery.model.joined import Rehearsed, lost_parts
 from dualquery.model.matched import Matching
 from dualquery.model.mixture import Mixture
+from dualquery.model.pair_kinds import PAIR_KINDS, PairKinds
 from dualquery.model.prior import informed, like_the_start
 from dualquery.model.redrawn import redrawn, share_noise
 from dualquery.model.schedule import Schedule
@@ -44,7 +45,7 @@ from dualquery.workloads.counts import Counted
 from dualquery.workloads.generators import random_marginals
 from dualquery.workloads.matching import shares_holding
 from dualquery.workloads.probes import with_probes
-from dualquery.workloads.workload import Workload
+from dualquery.workloads.workload import Literals, Workload
 
 State = TypeVar("State")
 
@@ -168,12 +169,13 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
         if player.is_product(known):
             return _product_errors(player, known, judged)
     else:
-        judged = _with_narrow(asked, seed)
+        judged = _with_narrow(asked, seed) + _of_edges(player, known, generator)
     wide = isinstance(player, WidePlayer)
     steps = max(player.plan.last_steps, FEWEST_STEPS)
     if wide:
         steps = player.plan.first_steps + player.plan.last_steps
     model = player.model(known)
+    kinds = PairKinds() if wide else _kinds(model, known)
     spread = _spread(player, known)
     people = player.total(known) / player.plan.budget.unit.chance
     scattered = not wide and _is_chance(player, known, judged)
@@ -187,7 +189,6 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
     )
     if not wide:
         model = _as_dependent(model, player, known, steps, scattered, seed)
-    rehearsals = []
     for number, truth in enumerate((model, redrawn(model, spread, generator))):
         second = player_of(
             player.workload,
@@ -200,19 +201,23 @@ def rehearse_tables(player: TablesPlayer, known: Known, seed: int = 0) -> ErrorT
             rare=_rare_again(truth, player, known, generator),
         )
         again = second.fitted_anew(again, steps)
-        rehearsals.append(Rehearsed(truth, second.fits(again)))
+        fits = second.fits(again)
         for one in (every, others):
-            one.judge(rehearsals[-1].fits, rows)
+            one.judge(fits, rows)
+    missed = np.zeros(PAIR_KINDS)
+    if not wide:
+        other = player_of(player.workload, replace(player.plan, members=FITS), seed=seed + 3000)
+        missed[:] = missed_dependence(other, known, steps, generator)
     if wide:
         table = ErrorTable.of_rehearsals(judged, every.answers, every.squares)
     else:
         each = zip(every.answers, every.squares, strict=True)
-        apart = [ErrorTable.of_rehearsals(judged, [one], [square]) for one, square in each]
+        apart = [ErrorTable.of_rehearsals(judged, [one], [square], kinds) for one, square in each]
         table = ErrorTable.larger(apart)
     return replace(
         table,
-        lost=lost_parts(rehearsals, player.used, generator),
-        unasked=unasked.factors(table, others.answers, others.squares),
+        missed=missed,
+        unasked=unasked.factors(table, others.answers, others.squares, kinds),
     )
 
 
@@ -369,6 +374,35 @@ def _with_narrow(asked: Workload, seed: int) -> Workload:
         if k <= len(named):
             judged = judged + random_marginals(asked.schema, k, 4000, seed=seed)
     return judged
+
+
+def _of_edges(player: TablesPlayer, known: Known, generator: np.random.Generator) -> Workload:
+    """Queries on attributes that edges join, alone and with another attribute.
+
+    Random queries name few of them.
+    """
+    edges, schema = player.model(known).edges, player.workload.schema
+    if edges is None or not len(edges.trees.children):
+        return player.workload.take(np.arange(0))
+    joined = np.stack([edges.trees.children, edges.trees.parents], axis=1)
+    found = player.workload.take(np.arange(0))
+    for k in (2, 3):
+        sets = joined[generator.integers(0, len(joined), NARROW // 2)]
+        if k == 3:
+            other = generator.choice(player.used, len(sets))
+            sets = np.column_stack([sets, other])[~(sets == other[:, None]).any(axis=1)]
+        codes = generator.integers(0, schema.sizes[sets])
+        literals = Literals.single(sets.reshape(-1), codes.reshape(-1))
+        terms = 2 * np.arange(sets.size).reshape(sets.shape)
+        found = found + Workload.conjunctions(schema, literals, terms)
+    return found
+
+
+def _kinds(model: Mixture, known: Known) -> PairKinds:
+    """How two attributes are known together."""
+    measured = [one.marginals for one in known.measurements]
+    trees = None if model.edges is None else model.edges.trees
+    return PairKinds.of(len(model.schema), measured, trees)
 
 
 def _product_errors(player: WidePlayer, known: Known, judged: Workload) -> ErrorTable:

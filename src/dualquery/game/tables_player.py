@@ -152,7 +152,7 @@ class TablesPlayer:
             )
         if step.kind is Kind.AGAIN:
             return self._second_tables(known, step)
-        groups = self._stack(known).groups
+        groups = self.stack(known).groups
         if step.kind is Kind.NAMED:
             # The draws of one round may name sets of different sizes; the widest are measured.
             widest = max(len(one) for one in known.named)
@@ -178,7 +178,7 @@ class TablesPlayer:
             )  # fmt: skip
             if chosen:
                 return again_marginals(schema, chosen)
-        return Marginals(self._stack(known).groups, self._sets(self._most_listed)[0])
+        return Marginals(self.stack(known).groups, self._sets(self._most_listed)[0])
 
     @cached_property
     def _most_listed(self) -> Kind:
@@ -205,7 +205,7 @@ class TablesPlayer:
 
     def _ascent(self, known: Known) -> Ascent:
         """What makes models of the fits."""
-        return Ascent(self._stack(known), self.components(known), trees=known.trees)
+        return Ascent(self.stack(known), self.components(known), trees=known.trees)
 
     def candidates(self, known: Known) -> Candidates:
         """The tables that can be chosen: all pairs that are asked about together.
@@ -217,7 +217,7 @@ class TablesPlayer:
             pairs = self.pairs(known)
             leaves = pairs.stack.attributes[list(pairs.determined())]
             sets = sets[~np.isin(sets, leaves).any(axis=1)]
-        return Candidates((Marginals(self._stack(known).groups, sets),))
+        return Candidates((Marginals(self.stack(known).groups, sets),))
 
     def against(self, known: Known, number: int) -> Against:
         """What candidates of a step are scored against: the fits, or before them independence.
@@ -231,7 +231,7 @@ class TablesPlayer:
         if known.members is not None:
             shares = partial(shares_of, self.model(known))
         else:
-            stack = self._stack(known)
+            stack = self.stack(known)
             assert self._stacks is not None  # the stack was just made
             shares = partial(_independent_shares, stack, self._stacks[2])
         spread = self.plan.budget.unit.chance
@@ -250,7 +250,7 @@ class TablesPlayer:
 
     def pairs(self, known: Known) -> Pairs:
         """What the measured pairs say."""
-        stack = self._stack(known)
+        stack = self.stack(known)
         assert self._stacks is not None  # the stack was just made
         if self._pairs is None or self._pairs.stack is not stack:
             self._pairs = Pairs(stack, self._stacks[2], self.total(known))
@@ -266,7 +266,7 @@ class TablesPlayer:
 
     def dependence(self, known: Known) -> Dependence:
         """What the measured pairs say about it."""
-        stack = self._stack(known)
+        stack = self.stack(known)
         assert self._stacks is not None  # the stack was just made
         tables = [one for one in self._in_groups(known, stack) if one.parts is None]
         chance = self.plan.budget.unit.chance
@@ -328,7 +328,7 @@ class TablesPlayer:
 
     def could_hold(self, members: npt.NDArray[np.float32], known: Known) -> bool:
         """Whether these are the logits of fits of this plan; between rounds it has fewer."""
-        length = (self._stack(known).rows + 1) * self.components(known)
+        length = (self.stack(known).rows + 1) * self.components(known)
         length += self._tied(known.trees, known)
         return members.shape[1] == length and 1 <= len(members) <= self.member_count(known)
 
@@ -404,7 +404,7 @@ class TablesPlayer:
             )
         return tuple(sorted(tuple(sorted(one)) for one in found))
 
-    def _stack(self, known: Known) -> Stack:
+    def stack(self, known: Known) -> Stack:
         """The attributes in use, their codes grouped as the one-way tables say."""
         one_way = known.measurements[0]
         if self._stacks is None or self._stacks[0] is not one_way:
@@ -452,7 +452,7 @@ class TablesPlayer:
         """How many numbers tie children to their parents."""
         if trees is None:
             return 0
-        return int(trees.tie_start(np.diff(self._stack(known).start))[-1])
+        return int(trees.tie_start(np.diff(self.stack(known).start))[-1])
 
     def _members(self, known: Known) -> tuple[Parameters, ...]:
         """The fits that are kept up to date; before the first one, where they would begin."""
@@ -465,7 +465,7 @@ class TablesPlayer:
         """Where fits begin: where they stand, or else near what one-way tables say."""
         if known.members is not None:
             return self._members(known)
-        stack = self._stack(known)
+        stack = self.stack(known)
         assert self._stacks is not None  # the stack was just made
         logits = np.log(np.maximum(self._stacks[2], 1e-6)).astype(np.float32)
         members = []
@@ -486,7 +486,7 @@ class TablesPlayer:
             looser: what shrinkage is divided by.
             fits: how many, if none stand anywhere.
         """
-        stack, total = self._stack(known), self.total(known)
+        stack, total = self.stack(known), self.total(known)
         assert self._stacks is not None  # the stack was just made
         shares, in_groups = self._stacks[2], self._in_groups(known, stack)
         trees, ties = self.found_trees(known), None

@@ -110,7 +110,7 @@ class WidePlayer(TablesPlayer):
             return Dependence(0.0, 0.0)
         first = known.measurements[:steps]
         if self._said is None or self._said[0] is not first[-1]:
-            stack, total = self._stack(known), self.total(known)
+            stack, total = self.stack(known), self.total(known)
             chance = self.plan.budget.unit.chance
             said = Dependence.of(stack, first, self._row_shares(known), total, chance)
             self._said = (first[-1], said)
@@ -136,7 +136,7 @@ class WidePlayer(TablesPlayer):
         total = self.total(known)
         share, variance = self._rare_shares(known)
         return departures_of_pairs(
-            self._stack(known), known.rare, share, variance, total, self.plan.budget.unit.chance
+            self.stack(known), known.rare, share, variance, total, self.plan.budget.unit.chance
         )
 
     def _rare_shares(self, known: Known) -> tuple[Floats, Floats]:
@@ -147,7 +147,7 @@ class WidePlayer(TablesPlayer):
 
     def alone(self, known: Known) -> Product:
         """What was measured about each 0/1 attribute alone."""
-        return margins(self._stack(known), known.measurements, self.total(known), known.rare)
+        return margins(self.stack(known), known.measurements, self.total(known), known.rare)
 
     def is_sparse(self, known: Known) -> bool:
         """Whether rare cells are worth more than pair tables, as the first charges say.
@@ -176,7 +176,7 @@ class WidePlayer(TablesPlayer):
         part = np.sort(order[cuts[place] : cuts[place + 1]])
         if not len(part):
             part = np.arange(len(sets))
-        return Marginals(self._stack(known).groups, sets[part])
+        return Marginals(self.stack(known).groups, sets[part])
 
     def rare_cells(self, known: Known, step: Step) -> RareCells:
         """The rare cells that a step is about: a function of what was released before."""
@@ -213,16 +213,16 @@ class WidePlayer(TablesPlayer):
         """What a record is charged if attributes are independent: mean and standard deviation."""
         share = self.alone(known).share
         rare = np.where(cells.codes[self.used] == 1, share, 1.0 - share)
-        place = self._stack(known).positions(cells.attributes)
+        place = self.stack(known).positions(cells.attributes)
         return charges_of_independent(rare, place, cells.weights)
 
     def is_product(self, known: Known) -> bool:
         """Whether the model is a product of 0/1 attributes, whose errors have a closed form."""
-        return are_binary(self._stack(known)) and not self.dependence(known).found
+        return are_binary(self.stack(known)) and not self.dependence(known).found
 
     def literal_estimates(self, known: Known, asked: Workload) -> tuple[Floats, Floats]:
         """The share of every literal and its variance, if 0/1 attributes are independent."""
-        stack, literals = self._stack(known), asked.literals
+        stack, literals = self.stack(known), asked.literals
         row = stack.start[stack.positions(literals.attribute)][literals.owner] + literals.codes
         product = fitted_product(stack, known.measurements, self.total(known), known.rare)
         share = np.add.reduceat(product.rows[row], literals.start[:-1])
@@ -232,7 +232,7 @@ class WidePlayer(TablesPlayer):
 
     def _row_shares(self, known: Known) -> Floats:
         """The share of every row of the stack, from the first one-way tables alone."""
-        self._stack(known)
+        self.stack(known)
         assert self._stacks is not None  # the stack was just made
         return self._stacks[2]
 
@@ -258,7 +258,7 @@ class WidePlayer(TablesPlayer):
     def _begun(self, known: Known, fits: int) -> tuple[Parameters, ...]:
         if known.members is not None:
             return self._members(known)
-        stack, components = self._stack(known), self.components(known)
+        stack, components = self.stack(known), self.components(known)
         shares = self._row_shares(known)
         if are_binary(stack):
             shares = self.alone(known).rows
@@ -278,7 +278,7 @@ class WidePlayer(TablesPlayer):
 
         The product of independent 0/1 attributes is fitted directly and needs no steps.
         """
-        stack, total = self._stack(known), self.total(known)
+        stack, total = self.stack(known), self.total(known)
         if self.is_product(known):
             rows = fitted_product(stack, known.measurements, total, known.rare).rows
             return np.append(np.log(rows), 0.0).astype(np.float32)[None, :]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dualquery.model.mixture import Mixture
+from dualquery.model.pair_kinds import PairKinds
 from dualquery.model.standard_errors import KINDS, MOST_COUNTED, ErrorTable
 from dualquery.workloads.generators import distinct_rows
 from dualquery.workloads.workload import Literals, Workload
@@ -62,16 +63,25 @@ class Unasked:
         found *= np.where(self.queries.is_parity, 4.0 ** (lengths - 1), 1.0)
         return np.where(lengths > measured, found, 0.0)
 
-    def factors(self, table: ErrorTable, answers: list[Floats], squares: list[Floats]) -> Floats:
+    def factors(
+        self,
+        table: ErrorTable,
+        answers: list[Floats],
+        squares: list[Floats],
+        kinds: PairKinds | None = None,
+    ) -> Floats:
         """By how much errors of each kind are larger than the table says; at least 1.
 
         Args:
             table: the errors of the asked queries, without factors.
             answers: to these queries, in each rehearsal.
             squares: their squared errors in each.
+            kinds: of pairs of attributes, if they are told apart.
         """
         found = np.ones((KINDS, MOST_COUNTED))
-        stated = np.mean([table.of_answers(self.queries, one) ** 2 for one in answers], axis=0)
+        stated = np.mean(
+            [table.of_answers(self.queries, one, kinds) ** 2 for one in answers], axis=0
+        )
         missed = np.mean(squares, axis=0)
         for number, (parity, k) in enumerate(self.kinds):
             own = slice(EACH * number, EACH * (number + 1))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # a question that needs them imports them
 
     from dualquery.game.transcript import Transcript
     from dualquery.model.mixture import Mixture
+    from dualquery.model.pair_kinds import PairKinds
     from dualquery.model.smoothing import Bins
     from dualquery.model.standard_errors import ErrorTable
     from dualquery.release.frames import FrameStyle
@@ -65,8 +66,22 @@ class Answering(Askable):
     def questions(self) -> Questions:
         """What a statistician's figures are computed from."""
         return Questions(
-            self.schema, self.components, self.errors, self.times_drawn > 0, self.within
+            self.schema,
+            self.components,
+            self.errors,
+            self.times_drawn > 0,
+            self.within,
+            self.pair_kinds,
         )
+
+    @cached_property
+    def pair_kinds(self) -> PairKinds:
+        """How two attributes are known together."""
+        from dualquery.model.pair_kinds import PairKinds
+
+        edges = None if self.model is None else self.model.edges
+        measured = [one.marginals for one in self.transcript.measurements]
+        return PairKinds.of(len(self.schema), measured, None if edges is None else edges.trees)
 
     @cached_property
     def times_drawn(self) -> npt.NDArray[np.int64]:

@@ -217,11 +217,13 @@ def _write_files(release: Published, folder: Path) -> None:
                 "weights": release.model.weights,
                 "tables": release.model.own,
                 **({} if release.model.edges is None else release.model.edges.to_arrays()),
-                "error_scale": np.empty((0, 0)) if errors is None else errors.scale,
+                "error_scale": np.empty((0, 0))
+                if errors is None
+                else errors.scale.reshape(-1, errors.scale.shape[-1]),
                 **(
                     {}
                     if errors is None
-                    else {"lost_parts": errors.lost, "unasked_factors": errors.unasked}
+                    else {"missed_dependence": errors.missed, "unasked_factors": errors.unasked}
                 ),
                 **stamp,
             },

@@ -100,7 +100,9 @@ class Published(Answering):
         """
         if self.errors is None:
             return None
-        errors = self.errors.of_answers(workload, self.answers(workload, unknown="default"))
+        errors = self.errors.of_answers(
+            workload, self.answers(workload, unknown="default"), self.pair_kinds
+        )
         for number in workload.joining.tolist():
             errors[number] = max(errors[number], self.questions.joined(workload.query(number)))
         undrawn = self.times_drawn[workload.literals.attribute] == 0

@@ -21,7 +21,7 @@ from dualquery.game import declared
 from dualquery.game.transcript import Transcript
 from dualquery.model.forest.edges import Edges
 from dualquery.model.mixture import Mixture
-from dualquery.model.standard_errors import ErrorTable
+from dualquery.model.standard_errors import LEVELS, MOST_LITERALS, ErrorTable
 from dualquery.release import older, stamps
 from dualquery.release.answering import Asked
 from dualquery.release.verifying import (
@@ -188,9 +188,11 @@ def read_model(
     model = Mixture(schema, stored["weights"], stored["tables"], edges)
     if not stored["error_scale"].size:
         return model, None
-    errors = ErrorTable(stored["error_scale"])  # earlier releases know no more
-    if "lost_parts" in stored:
-        errors = replace(errors, lost=stored["lost_parts"])
+    errors = ErrorTable(
+        stored["error_scale"].reshape(-1, MOST_LITERALS, len(LEVELS) - 1)
+    )  # earlier releases know no more
+    if "missed_dependence" in stored:
+        errors = replace(errors, missed=stored["missed_dependence"])
     if "unasked_factors" in stored:
         errors = replace(errors, unasked=stored["unasked_factors"])
     return model, errors

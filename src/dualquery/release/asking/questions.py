@@ -21,7 +21,9 @@ from dualquery.domain.diagrams import Diagram, classes
 from dualquery.domain.formulas import AllOf, Formula, Not, literals_of
 from dualquery.domain.query import Literal, Query
 from dualquery.domain.schema import Schema
-from dualquery.model.spread import free_variances, independent, standard_errors
+from dualquery.model.bends import bends
+from dualquery.model.pair_kinds import PairKinds
+from dualquery.model.spread import free_variances, standard_errors
 from dualquery.model.standard_errors import MOST_LITERALS, ErrorTable
 from dualquery.release.asking.figure import WITHIN, Figure
 from dualquery.release.asking.probabilities import cells, share
@@ -76,25 +78,22 @@ class _Atoms:
 
     A condition such as `age>=55` joins several of them. What the release knows about shares of
     that size is too sure of a sum of cells with independent noise, so the larger error counts. A
-    fit that loses a part of a dependence moves many atoms the same way; see `model.joined`. Shares
-    of all records count that. Figures among the records of a condition do not: for most of them
-    independent noise is more than their error.
+    dependence that is off moves many atoms together; see `model.bends`.
 
     Attributes:
         attributes: those of the axes.
         errors: the standard error of each atom.
         inside: which atoms satisfy the condition.
         leading: how many axes belong to the columns of the question.
-        apart: how far each atom is from what independent columns would have.
-        lost: the part of that which a fit typically loses.
+        bends: how the atoms move if a dependence is off by its standard error, a row of all atoms
+            per direction.
     """
 
     attributes: tuple[int, ...]
     errors: Floats
     inside: Bools
     leading: int
-    apart: Floats
-    lost: float
+    bends: Floats
 
     @cached_property
     def free(self) -> Floats:
@@ -104,14 +103,16 @@ class _Atoms:
     def error(self, moves: Floats, elsewhere: float = 0.0) -> float:
         """The standard error of a figure that moves so with the atoms inside the condition."""
         shape = moves.shape + (1,) * (self.errors.ndim - moves.ndim)
-        every = np.where(self.inside, moves.reshape(shape), elsewhere)
-        return float(standard_errors(every.reshape(-1), self.errors.reshape(-1)))
+        every = np.where(self.inside, moves.reshape(shape), elsewhere).reshape(-1)
+        alone = standard_errors(every, self.errors.reshape(-1))
+        return float(np.hypot(alone, np.linalg.norm(self.bends @ every)))
 
     def of_share(self, inside: Bools) -> float:
-        """The standard error of the share of these atoms together, a lost dependence included."""
+        """The standard error of the share of these atoms together."""
         own = float(self.free[inside].sum())
         square = max(own - own**2 / max(float(self.free.sum()), 1e-300), 0.0)
-        return float(np.hypot(np.sqrt(square), self.lost * self.apart[inside].sum()))
+        together = self.bends @ inside.reshape(-1)
+        return float(np.hypot(np.sqrt(square), np.linalg.norm(together)))
 
     def of_cells(self, ratio: Floats, total: float) -> Floats:
         """The standard error of each cell of the leading axes as a share of the condition."""
@@ -121,7 +122,12 @@ class _Atoms:
         rest = kept.sum() - own
         square = own * (1.0 - ratio) ** 2 + rest * ratio**2
         common = (own * (1.0 - ratio) - rest * ratio) ** 2 / max(float(free.sum()), 1e-300)
-        found: Floats = np.sqrt(np.maximum(square - common, 0.0)) / total
+        held = (self.bends * self.inside.reshape(-1)).reshape(-1, *self.inside.shape)
+        cells = held.sum(axis=tuple(range(1 + self.leading, held.ndim)))
+        every = tuple(range(1, cells.ndim))
+        whole = cells.sum(axis=every, keepdims=True)
+        together = ((cells - ratio * whole) ** 2).sum(axis=0)
+        found: Floats = np.sqrt(np.maximum(square - common, 0.0) + together) / total
         return found
 
 
@@ -135,6 +141,7 @@ class Questions:
         errors: the standard errors of shares, if the release knows them.
         drawn: per attribute, whether anything that was released names it.
         within: how the numbers of a column with bins lie inside them.
+        kinds: how two attributes are known together.
         kept: cells that were asked about before.
     """
 
@@ -143,6 +150,7 @@ class Questions:
     errors: ErrorTable | None
     drawn: Bools
     within: Callable[[str], Within]
+    kinds: PairKinds
     kept: dict[tuple[int, ...], _Atoms | None] = field(default_factory=dict)
 
     def share(self, formula: Formula, given: Formula | None = None) -> Figure:
@@ -324,6 +332,11 @@ class Questions:
             np.append(moves.reshape(-1) / found.total, 0.0),
             np.append(own.reshape(-1), found.errors[-1]),
         )
+        atoms = self._atoms([first, second], self._present([first, second], where))
+        if atoms is not None:
+            every = np.zeros(found.joint.shape)
+            every[: len(x.mean), : len(y.mean)] = moves / found.total
+            spread = np.maximum(spread, atoms.error(every))
         return Figure.within(value, float(spread), -1.0, 1.0)
 
     # Atoms and their errors
@@ -348,14 +361,18 @@ class Questions:
         inside = np.ones(joint.shape, dtype=bool)
         if where is not None:
             inside = self._holding(where, attributes)
-        far = joint - independent(joint)
-        return _Atoms(tuple(attributes), errors, inside, len(columns), far, self._lost(attributes))
+        moved = bends(
+            joint,
+            [self.schema.attributes[a].ordered for a in attributes],
+            lambda i, j: self._missed(attributes[i], attributes[j]),
+        )
+        return _Atoms(tuple(attributes), errors, inside, len(columns), moved)
 
-    def _lost(self, attributes: Sequence[int]) -> float:
-        """Which part of a dependence of these attributes is typically lost."""
-        if self.errors is None or not len(attributes):
+    def _missed(self, first: int, second: int) -> float:
+        """The standard error of the dependence of two attributes, in units of a correlation."""
+        if self.errors is None:
             return 0.0
-        return float(self.errors.lost[min(len(attributes), MOST_LITERALS) - 1])
+        return float(self.errors.missed[self.kinds.of_set((first, second))])
 
     def _holding(self, formula: Formula, attributes: Sequence[int]) -> Bools:
         """In which atoms a formula holds; the attributes are all that it names."""
@@ -429,7 +446,12 @@ class Questions:
         """
         if self.errors is None or not all(self.drawn[a] for a in attributes):
             return np.full(answers.shape, np.nan)
-        flat = self.errors.at(np.full(answers.size, len(attributes)), answers.reshape(-1), parity)
+        flat = self.errors.at(
+            np.full(answers.size, len(attributes)),
+            answers.reshape(-1),
+            parity,
+            self.kinds.of_set(attributes),
+        )
         return flat.reshape(answers.shape)
 
     def _numbers(self, column: int, use: str) -> Numbers:

@@ -87,8 +87,9 @@ def _uncertainty(release: Published) -> Json | None:
     """The logarithm of the standard error, by the logarithm of an answer's distance from 0 or 1.
 
     There is one row for queries of one literal, one for queries of two, and so on; the last row is
-    for all longer ones. The page interpolates between the places. `lost` is the part of a
-    dependence that a fit typically loses. `unasked` has factors of conjunctions and of parities.
+    for all longer ones. The page interpolates between the places. Rows are per
+    kind of pair (`kinds`). `missed` is the standard error of a dependence of each kind. `unasked`
+    has factors of conjunctions and of parities.
     None if the release knows no standard errors, because a page never guesses.
     """
     errors = release.errors
@@ -98,7 +99,7 @@ def _uncertainty(release: Published) -> Json | None:
     return {
         "places": places.tolist(),
         "rows": np.log(errors.scale).tolist(),
-        "lost": errors.lost.tolist(),
+        "missed": errors.missed.tolist(),
         "unasked": errors.unasked.tolist(),
     }
 
