@@ -41,7 +41,7 @@ lint: $(READY)  ## style, types, and the privacy boundary
 	$(BIN)/lint-imports
 
 docs: $(READY)  ## the documents into build/docs; a warning is an error
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m tools.documents
 
 # The tests of pages need Chromium with its driver; without them they are skipped, and say so.
 browser:  ## installs Debian's Chromium, the one thing here that is installed outside .venv

@@ -3,6 +3,12 @@
 (() => {
   if (location.protocol !== "file:") return;
 
+  // As from a worker: a copy, and not before the sender is done.
+  const later = (data, deliver) => {
+    const event = new MessageEvent("message", { data: structuredClone(data) });
+    setTimeout(() => deliver(event));
+  };
+
   window.Worker = class extends EventTarget {
     constructor(address) {
       super();
@@ -14,11 +20,10 @@
       const inside = this.frame.contentWindow;
       inside.importScripts = (...scripts) => scripts.reduce(
         (before, script) => before.then(() => this.load(script)), Promise.resolve());
-      inside.postMessage = (data) => {
-        const event = new MessageEvent("message", { data });
+      inside.postMessage = (data) => later(data, (event) => {
         this.dispatchEvent(event);
         if (this.onmessage) this.onmessage(event);
-      };
+      });
       this.load(new URL(address, document.baseURI).href).then(() => {
         this.ready = true;
         this.waiting.splice(0).forEach((data) => this.postMessage(data));
@@ -37,7 +42,7 @@
 
     postMessage(data) {
       if (!this.ready) return void this.waiting.push(data);
-      this.frame.contentWindow.dispatchEvent(new MessageEvent("message", { data }));
+      later(data, (event) => this.frame.contentWindow?.dispatchEvent(event));
     }
 
     terminate() {

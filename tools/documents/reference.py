@@ -9,38 +9,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files, InclusionLevel
-from mkdocs.structure.pages import Page
-from mkdocs.utils import get_relative_url
 
-NETWORK_SCRIPT = re.compile(r'<script src="https?://[^"]*"></script>')
-
-
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is generated. Results need not stand in the navigation; everything else must."""
-    made = {
+def made(root: Path) -> dict[str, str]:
+    """The pages by their paths."""
+    return {
         "reference/commands.md": commands_page(),
-        "develop/decisions.md": decisions_page(Path(config.docs_dir)),
-        "develop/rooms.md": rooms_page(Path(config.docs_dir).parent),
+        "develop/decisions.md": decisions_page(root / "docs"),
+        "develop/rooms.md": rooms_page(root),
     }
-    for path, content in made.items():
-        files.append(File.generated(config, path, content=content))
-    for file in files.documentation_pages():
-        if file.src_uri.startswith("results/"):
-            file.inclusion = InclusionLevel.NOT_IN_NAV
-    return files
-
-
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """The theme would load its stand-in for workers from a network; ours is beside the page."""
-    ours = get_relative_url("assets/worker.js", page.url)
-    return NETWORK_SCRIPT.sub(f'<script src="{ours}"></script>', output)
-
-
-def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
-    """The same for pages that are not made from Markdown, such as the one for bad addresses."""
-    return NETWORK_SCRIPT.sub('<script src="/assets/worker.js"></script>', output)
 
 
 def decisions_page(folder: Path) -> str:

@@ -8,20 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-
 STYLE = re.compile(r'<style.*?</style>| border="1" class="dataframe"', re.DOTALL)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
+def made(root: Path) -> dict[str, str]:
     """A page per notebook, under the name that the navigation has."""
-    for path in sorted((Path(config.docs_dir).parent / "examples").glob("*.ipynb")):
+    pages = {}
+    for path in sorted((root / "examples").glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        page = "\n\n".join(blocks(notebook, path.name)) + "\n"
-        files.append(File.generated(config, f"examples/{path.stem}.md", content=page))
-    return files
+        pages[f"examples/{path.stem}.md"] = "\n\n".join(blocks(notebook, path.name)) + "\n"
+    return pages
 
 
 def blocks(notebook: dict[str, Any], name: str) -> Iterator[str]:
