@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dualquery.base.errors import ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.game.journal import Journal, begun, charged
@@ -202,3 +203,50 @@ def test_an_older_copy_of_the_ledger_put_back(
     made = JOB.release(rows, out, schema=schema, ledger=ledger, resume=True)
     with pytest.raises(LedgerError, match="which out has seen"):
         Ledger(older).check(made.ledger, "out")
+
+
+def test_an_older_copy_of_the_ledger_put_back_before_the_end(
+    tmp_path: Path, schema: Schema, rows: pa.Table, ledger: Path, monkeypatch
+) -> None:
+    """The release is in its place. It is spent in the newest copy, or nowhere."""
+    out, begun_with = tmp_path / "out", tmp_path / "copy"
+    spend, reserve, newest = Ledger.spend, Ledger.reserve, []
+
+    def later(book: Ledger, *arguments):
+        if not newest:
+            newest.append(ledger.read_bytes())
+            shutil.copy(begun_with, ledger)
+        return spend(book, *arguments)
+
+    def reserved(book: Ledger, *arguments, **options):
+        account = reserve(book, *arguments, **options)
+        shutil.copy(ledger, begun_with)
+        return account
+
+    monkeypatch.setattr(Ledger, "reserve", reserved)
+    monkeypatch.setattr(Ledger, "spend", later)
+    with pytest.raises(LedgerError, match="this is an older copy of the ledger"):
+        JOB.release(rows, out, schema=schema, ledger=ledger)
+    assert Ledger(ledger).account().entries[0].state == "reserved"
+    ledger.write_bytes(newest[0])
+    made = JOB.release(rows, out, schema=schema, ledger=ledger, resume=True)
+    assert load(out).ledger == made.ledger
+    assert Ledger(ledger).account().entries[0].state == "spent"
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_draws_in_clear_are_forged_where_there_is_a_ledger(
+    tmp_path: Path, schema: Schema, rows: pa.Table, ledger: Path, monkeypatch
+) -> None:
+    """Their digests are right: the journal was written as one without a ledger would be."""
+    out = tmp_path / "out"
+    stopped_first(rows, schema, out, ledger, monkeypatch)
+    partial = tmp_path / "out.partial"
+    forged = Journal.resume(partial, begun(partial), openings=())
+    forged._write(b"draw", 0, {"queries": np.zeros(20, np.int64), "negated": np.zeros(20, bool)})
+    forged.close()
+    before = (partial / "rounds.bin").read_bytes()
+    with pytest.raises(ReleaseError, match="is damaged"):
+        JOB.release(rows, out, schema=schema, ledger=ledger, resume=True)
+    assert (partial / "rounds.bin").read_bytes() == before
+    assert Ledger(ledger).account().entries[0].rounds == 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -13,6 +15,8 @@ from typer.testing import CliRunner
 from dualquery.base.errors import DualQueryError
 from dualquery.cli.ledger import ledger
 from dualquery.cli.privacy import privacy
+from dualquery.domain.schema import Schema
+from dualquery.estimator import DualQuery
 from dualquery.privacy.events import Events, record_player_temperatures
 from dualquery.privacy.ledger import Ledger
 from dualquery.privacy.neighbours import Neighbours
@@ -142,6 +146,41 @@ def test_a_ledger_is_verified(tmp_path: Path) -> None:
     code, said = verified(file, "--verify", "--json")
     assert code == 1
     assert json.loads(said)["right"] is False
+
+
+def test_what_releases_and_unfinished_runs_have_seen_is_verified(
+    tmp_path: Path, schema: Schema, rows: pa.Table
+) -> None:
+    job = DualQuery(2.0, 1e-3, rounds=2, samples=5, eta=3.0, queries=20, player="record",
+                    refit=False)  # fmt: skip
+    book, older, other = tmp_path / "l", tmp_path / "older", tmp_path / "other"
+    for file in (book, other):
+        Ledger.create(file, epsilon=9.0, delta=1e-3)
+    job.fit(rows, schema=schema).save(tmp_path / "without")
+    job.release(rows, tmp_path / "first", schema=schema, ledger=book)
+    shutil.copy(book, older)
+    job.release(rows, tmp_path / "second", schema=schema, ledger=book)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.release(rows, tmp_path / "third", schema=schema, ledger=book, progress=stop)
+    seen = [str(tmp_path / name) for name in ("first", "second", "third.partial")]
+    assert verified(str(book), *seen, "--verify")[0] == 0
+    for file, wrong, said in (
+        (older, seen[1:], "put the newest copy back"),
+        (other, seen, "was charged to another ledger"),
+        (book, [str(tmp_path / "without")], "carries no mark of a ledger"),
+        (book, [str(tmp_path)], "is not a release directory"),
+    ):
+        code, told = verified(str(file), *{*seen, *wrong}, "--verify", "--json")
+        assert code == 1
+        found = json.loads(told)
+        assert found["right"] is False
+        assert {one["release"] for one in found["releases"] if not one["right"]} == set(wrong)
+        assert all(said in one["said"] for one in found["releases"] if not one["right"])
 
 
 def test_an_older_ledger_is_shown_with_a_note(tmp_path: Path) -> None:

@@ -124,6 +124,24 @@ def test_a_process_at_work_notices_an_edit_of_what_came_last(tmp_path: Path) -> 
         book.spend("r2")
 
 
+def test_another_file_in_the_place_of_a_ledger_at_work(tmp_path: Path) -> None:
+    """A round computes new links alone. If the file is another one now, it computes all."""
+    path = tmp_path / "l"
+    book = charged(path, releases=1, rounds=0)
+    turns = Turns(book, "r0")
+    book.reserve("r0", SOME, neighbours=UNIT, begins=turns.begins)
+    shutil.copy(path, tmp_path / "copy")
+    for number in (1, 2, 3):
+        turns.drawn(number, f"d{number}")
+    other = Ledger(tmp_path / "copy")
+    for number in range(5):  # shorter than the first one, as long, and longer
+        other.reserve(f"other {number}", SOME, neighbours=UNIT)
+        shutil.copy(tmp_path / "copy", path)
+        with pytest.raises(LedgerError, match=r"went on elsewhere|put its newest copy back"):
+            turns.drawn(4, "d4")
+        assert Ledger(path).account() == other.account()  # nothing was added to it
+
+
 def rewritten(path: Path, position: int, **values: object) -> None:
     """Edit one link, and make all later digests right, as somebody who knows the format can."""
     with closing(sqlite3.connect(path)) as connection:

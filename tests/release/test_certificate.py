@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
 import dualquery as dq
-from dualquery.base.errors import ParameterError
+from dualquery.base.errors import ParameterError, ReleaseError
 from dualquery.domain.schema import Schema
 from dualquery.release.certificate import describe_certificate
+from tests.release.fuzzing import resealed
 
 
 def test_a_certified_release(tmp_path, schema: Schema, rows: pa.Table) -> None:
@@ -23,6 +26,34 @@ def test_a_certified_release(tmp_path, schema: Schema, rows: pa.Table) -> None:
     assert "would need" in describe_certificate(made.certificate)
     assert all(one.move.bound is not None for one in made.transcript)
     assert dq.load(made.save(tmp_path / "out")).certificate == made.certificate
+
+
+CLAIMS = {
+    "alpha": 0.001, "beta": 1e-9, "within_every_round": True, "parameters_met": True,
+    "rounds_needed": "many", "samples_needed": None, "eta_needed": [], "largest_gap": -1.0,
+}  # fmt: skip
+
+
+def test_what_a_file_claims_to_follow_is_not_believed(
+    tmp_path, schema: Schema, rows: pa.Table
+) -> None:
+    job = dq.DualQuery(epsilon=1.0, delta=1e-3, queries=50, seed=1, certify=0.2, refit=False,
+                       rounds=3, samples=10, eta=2.0)  # fmt: skip
+    made = job.fit(rows, schema=schema)
+    out = made.save(tmp_path / "out")
+    stored = json.loads((out / "release.json").read_text())
+    for name, claim in CLAIMS.items():
+        stored["certificate"] |= {name: claim}
+    (out / "release.json").write_text(json.dumps(stored))
+    resealed(out)
+    assert dq.load(out).certificate == made.certificate
+    for name, wrong in (("asked_alpha", "x"), ("asked_alpha", 2.0), ("beta_used", None)):
+        content = {**stored, "certificate": {**stored["certificate"], name: wrong}}
+        (out / "release.json").write_text(json.dumps(content))
+        resealed(out)
+        with pytest.raises(ReleaseError) as refused:
+            dq.load(out)
+        assert "\n" not in str(refused.value)
 
 
 def test_the_theorem_holds_where_its_parameters_are_met(schema: Schema, rows: pa.Table) -> None:

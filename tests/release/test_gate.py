@@ -116,6 +116,47 @@ def test_cells_that_wrap_around_are_not_believed() -> None:
         check_measured(arrays)
 
 
+@pytest.mark.parametrize(
+    "of_code",
+    [[0, 1, 2, 0, 1], [0, 0, 0, 0, 1], [0, 1, 1, 1, 2]],
+    ids=["a group of the next attribute", "a group without codes", "both"],
+)
+def test_groups_that_are_no_partition(of_code: list[int]) -> None:
+    """A cell would be counted twice, or belong to two attributes: then its price is another."""
+    arrays = {
+        "attributes": np.array([[0, 1]], dtype=np.int32),
+        "code_start": np.array([0, 3, 5]),
+        "of_code": np.array([0, 1, 1, 0, 1], dtype=np.int32),
+        "sizes": np.array([2, 2], dtype=np.int32),
+        "counts": np.zeros(4, np.int64),
+    }
+    check_measured(arrays)
+    with pytest.raises(ReleaseError, match="groups of its tables are none of their codes"):
+        check_measured(arrays | {"of_code": np.array(of_code, dtype=np.int32)})
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"attribute": 10**6}, {"attribute": -1}, {"codes": [2]}, {"codes": [-1]}, {"codes": [True]},
+     {"codes": [0.5]}, {"share": 1.5}, {"share": float("nan")}, {"share": None}],
+)  # fmt: skip
+def test_known_shares_of_codes_that_there_are_not(
+    known: dict[str, object], kept: dict[str, Path], tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(kept[MODEL], tmp_path / "out"))
+    content = json.loads((out / "release.json").read_text("utf-8"))
+    right = {"attribute": 0, "codes": [0], "share": 0.5, "text": "a = 0.5"}
+    for total, refused in ((right, False), ({**right, **known}, True)):
+        content["parameters"]["known"] = [total]
+        (out / "release.json").write_text(json.dumps(content), "utf-8")
+        resealed(out)
+        if refused:
+            with pytest.raises(ReleaseError, match="a known share: expected"):
+                dq.load(out)
+        else:
+            dq.load(out)
+
+
 def test_a_large_array_that_nobody_asked_for_takes_no_memory(
     kept: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -14,11 +15,13 @@ import pytest
 
 from dualquery.base.errors import DualQueryError, TableError, UnavailableError
 from dualquery.domain.schema import Schema
+from dualquery.privacy.unit import Persons
 from dualquery.rows.arrow import ArrowTable
 from dualquery.rows.cells import OutOfDomain
 from dualquery.rows.drafting import draft
 from dualquery.rows.files import needed, statistics
 from dualquery.rows.opening import TableFile, open_table
+from dualquery.rows.persons import ByPerson
 
 pyreadstat = pytest.importorskip("pyreadstat")
 pytest.importorskip("python_calamine")
@@ -134,6 +137,54 @@ def test_a_sheet(tmp_path: Path) -> None:
     ):
         with pytest.raises(TableError, match=told):
             open_table(TableFile(path, sheet=sheet))
+
+
+BLANK: dict[str, tuple[str, list[object]]] = {
+    "one in the middle": ("a-b", []),
+    "several": ("a---b", []),
+    "the last": ("ab--", []),
+    "the first": ("--ab", []),
+    "everywhere": ("-a-b-", []),
+    "the only ones": ("--", []),
+    "of empty texts": ("-a-b-", ["", "", ""]),
+}
+"""Where blank rows stand (-) among two others, and what their cells are."""
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "csv", "jsonl"])
+@pytest.mark.parametrize("place", BLANK)
+def test_a_blank_row_is_none_whatever_stands_around_it(
+    place: str, ending: str, tmp_path: Path
+) -> None:
+    """One with a single cell is a row, and stays one, if all around it are blank."""
+    order, blank = BLANK[place]
+    schema = Schema.from_dict({"attributes": {
+        "first": {"values": ["x", "y"], "missing": True},
+        "second": {"edges": [0, 1, 2], "missing": True}, "third": {"binary": True}}})  # fmt: skip
+    full = {"a": ["x", 0, 1], "b": [None, 1, None]}
+    rows = [full.get(one, blank) for one in order]
+    path = tmp_path / f"t.{ending}"
+    if ending == "xlsx":
+        workbook(path, data=[list(schema.names), *rows])
+    elif ending == "csv":
+        lines = [",".join("" if c is None else str(c) for c in row) if any(row) else "" for row in
+                 rows]  # fmt: skip
+        path.write_text("\n".join([",".join(schema.names), *lines]) + "\n")
+    else:
+        objects = [json.dumps(dict(zip(schema.names, row, strict=True))) if any(row) else "" for
+                   row in rows]  # fmt: skip
+        path.write_text("\n".join(objects) + "\n")
+    expected = {"a": [0, 0, 1], "b": [2, 1, 0]}
+    table = open_table(path)
+    found = [
+        [block.codes(at).tolist() for at in range(3)]  # type: ignore[union-attr]
+        for block in table.blocks(table.bind(schema), range(3), OutOfDomain.MISSING)
+    ]
+    read = [list(row) for block in found for row in zip(*block, strict=True)]
+    assert read == [expected[one] for one in order if one in expected]
+    if read:
+        persons = ByPerson(open_table(path), Persons("first", 1), OutOfDomain.MISSING)
+        assert len(persons.strata.of_row) == len(read)
 
 
 def test_json_lines_lack_what_they_lack(tmp_path: Path) -> None:

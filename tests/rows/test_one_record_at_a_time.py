@@ -508,6 +508,7 @@ FRAMES = {
     "halves": np.array([1, 0.5, 41], np.float16),
     "categories": pd.Categorical(["b", "41", "b"]),
     "whole categories": pd.Categorical([7, 41, 7]),
+    "categories of several kinds": pd.Categorical([7, "b", 41.5]),
     "sparse": pd.arrays.SparseArray([0, 0, 7]),
     "dates": pd.to_datetime(["2022-03-01", "2022-03-02", "2022-03-02"]),
     "zones": pd.to_datetime(["2022-03-01T23:00"] * 3).tz_localize("Asia/Tokyo"),
@@ -533,6 +534,25 @@ def test_a_pandas_column_is_read_as_it_was_when_one_cell_changes_its_type(
             for both in frames:
                 found = codes(open_table(both), schema_of(attribute), treatment)
                 assert found[: len(calm)] == expected, (name, stranger)
+
+
+def test_categories_are_not_handed_to_a_conversion_that_wants_one_type_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Arrow's own has ended the process twice, in a frame of mixed types: it is not asked."""
+    import narwhals as nw
+
+    def crashes(series: nw.Series) -> pa.Array:
+        pytest.fail(f"Arrow is asked to convert {series.dtype}")
+
+    cells = ["b", 7, 2.5, None, True, b"x", date(2022, 3, 1)]
+    frame = pd.DataFrame({"c": pd.Categorical(cells), "number": 1.5, "who": pd.Series(cells)})
+    objects = open_table(frame.astype({"c": object}))
+    expected = {name: codes(objects, schema_of(one), OutOfDomain.CLAMP) for name, one in
+                ATTRIBUTES.items()}  # fmt: skip
+    monkeypatch.setattr(nw.Series, "to_arrow", crashes)
+    for name, attribute in ATTRIBUTES.items():
+        assert codes(open_table(frame), schema_of(attribute), OutOfDomain.CLAMP) == expected[name]
 
 
 @pytest.mark.parametrize("treatment", OutOfDomain)
@@ -598,6 +618,9 @@ def test_a_dictionary_that_lists_an_id_twice_does_not_defeat_the_cap() -> None:
     values, times = np.unique(strata.of_row, return_counts=True)
     assert sorted(times.tolist()) == [1, 49]
     assert len(values) == 2
+    none = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["ann", None]))
+    with pytest.raises(TableError, match="a cell is missing"):
+        _ = ByPerson(open_table(pa.table({"who": none})), Persons("who", 1)).strata
 
 
 def test_the_pairs_of_others_stay_whatever_one_person_lists() -> None:

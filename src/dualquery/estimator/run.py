@@ -92,7 +92,7 @@ class Run:
         A journal that cannot be deleted is no reason to fail: what it led to is made and paid for.
         """
         if self.ledger is not None:
-            self.ledger.spend(self.journal.identity)
+            self.ledger.spend(self.journal.identity, self.journal.mark)
         try:
             self.journal.remove()
         except OSError as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
-from dualquery.base.checks import probability
+from dualquery.base.checks import as_float, probability
 from dualquery.base.stored import Document, Json
 from dualquery.game.moves import RecordMove, expect
 from dualquery.game.transcript import Transcript
@@ -39,15 +39,6 @@ class Certificate:
             for name, value in asdict(self.guarantee).items()
         }
         return {"asked_alpha": self.asked_alpha, "beta_used": self.beta_used, **figures}
-
-    @classmethod
-    def from_dict(cls, content: Document) -> Certificate:
-        """The inverse of `to_dict`."""
-        figures = {one.name: content[one.name] for one in fields(Guarantee)}
-        for name in ("mean_gap", "largest_gap", "error_bound"):
-            if figures[name] is None:
-                figures[name] = math.inf
-        return cls(content["asked_alpha"], content["beta_used"], Guarantee(**figures))
 
 
 def check_alpha(alpha: float) -> None:
@@ -87,6 +78,26 @@ def certify(
         gaps=gaps,
     )
     return Certificate(alpha, beta, found)
+
+
+def certified_again(
+    content: Document | None, transcript: Transcript, workload: Workload, eta: float
+) -> Certificate | None:
+    """The certificate of a release that is read, if it has one.
+
+    What was asked for is taken from the file. What follows from it is computed again, so that a
+    file cannot claim more.
+
+    Args:
+        content: what the file says.
+        transcript: the draws and records of the release.
+        workload: the queries that were asked.
+        eta: the learning rate.
+    """
+    if content is None:
+        return None
+    alpha, beta = (as_float(name, content[name]) for name in ("asked_alpha", "beta_used"))
+    return certify(transcript, workload, eta, alpha, beta)
 
 
 def describe_certificate(certificate: Certificate, source: str = "records") -> str:

@@ -25,7 +25,7 @@ from dualquery.game.transcript import Transcript
 from dualquery.privacy.statement import PrivacyStatement
 from dualquery.release import stamps
 from dualquery.release.arrays import write_arrays
-from dualquery.release.certificate import Certificate
+from dualquery.release.certificate import certified_again
 from dualquery.release.frames import records_table, write_table
 from dualquery.release.parameters import RunParameters
 from dualquery.release.published import Published
@@ -311,6 +311,9 @@ def _assemble(folder: Path, content: Document) -> Published:
         check_parameters(privacy, content["privacy"]["stamp"], parameters, transcript)
         check_statement(privacy, transcript)
         about = About.of(content.get("about"))
+        certificate = certified_again(
+            content["certificate"], transcript, actions.workload, parameters.eta
+        )
     except ParameterError as error:  # it speaks of a value in the file, not of the reader's
         raise ReleaseError(str(error)) from None
     if "records.parquet" in content["files"]:
@@ -318,7 +321,6 @@ def _assemble(folder: Path, content: Document) -> Published:
         most = SHOWN_RECORDS if records is None else len(records)
         check_records(folder / "records.parquet", most, schema)
     model, errors = read_model(folder, content, schema)
-    certificate = content["certificate"]
     return Published(
         schema,
         actions,
@@ -327,7 +329,7 @@ def _assemble(folder: Path, content: Document) -> Published:
         parameters,
         model,
         errors,
-        None if certificate is None else Certificate.from_dict(certificate),
+        certificate,
         about=about,
         ledger=read_mark(content),
     )
