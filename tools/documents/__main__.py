@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.documents import checks, notebooks, reference
+from tools.documents import checks, formulas, notebooks, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK_SCRIPT = re.compile(r'<script src="https?://[^"]*"[^>]*></script>')
@@ -51,6 +51,9 @@ def assemble(pages: Path) -> None:
         file = pages / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+    for page in pages.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(formulas.typeset(text), encoding="utf-8")
 
 
 def settings_there() -> str:
