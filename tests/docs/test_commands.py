@@ -80,3 +80,13 @@ def test_readme_shows_no_command_that_no_test_runs() -> None:
     shown = "".join(body for language, body in blocks if language not in ("python", "toml"))
     assert re.findall(r"^make (\w+)", shown, re.M) == ["demo", "test"]
     assert "dualquery " not in shown.replace("pip install dualquery", "").replace("src/", "")
+
+
+def test_no_help_loses_what_stands_in_brackets() -> None:
+    """The terminal takes [word] for a style and shows nothing of it."""
+    said = [
+        text
+        for command in group().commands.values()
+        for text in (command.help, *(getattr(p, "help", "") for p in command.params))
+    ]
+    assert [text for text in said if re.search(r"(?<!\\)\[[a-z/]", text or "")] == []

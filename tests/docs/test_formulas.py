@@ -64,6 +64,7 @@ def test_signs_stand_where_they_belong() -> None:
     assert '<mo form="prefix">−</mo>' in mathml("Φ(−x)")
     assert "<mo>−</mo>" in mathml("a − x")
     assert "<mo>≤</mo>" in mathml("a ≤ b")
+    assert "<mo>&#92;</mo>" in mathml(r"S \setminus A")
     assert "<mi>Bin</mi>" in mathml(r"\operatorname{Bin}(s, p)")
     first, second = re.findall(r'form="(\w+)"', mathml(r"\lvert a \rvert"))
     assert (first, second) == ("prefix", "postfix")

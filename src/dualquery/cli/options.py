@@ -360,7 +360,7 @@ FreeShare = Annotated[
     float | None,
     typer.Option(
         rich_help_panel=PLAYING,
-        help="Share of the budget for the tables of --free measured [default: 0.05].",
+        help="Share of the budget for the tables of --free measured. (default: 0.05)",
     ),
 ]
 OutOfDomain = Annotated[
