@@ -42,3 +42,8 @@ def test_it_runs(path: Path) -> None:
     notebook = executed(path)  # a cell that raises fails the test
     printed = str([cell.get("outputs") for cell in notebook.cells])
     assert "Warning" not in printed
+
+
+def test_the_landing_page_leads_to_every_notebook() -> None:
+    landing = (FOLDER.parent / "docs" / "index.md").read_text(encoding="utf-8")
+    assert [path.stem for path in NOTEBOOKS if f"(examples/{path.stem}.md)" not in landing] == []
