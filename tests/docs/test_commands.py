@@ -17,6 +17,7 @@ from tests.docs.test_names import PAGES, text_of
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
 
 NOT_FOLLOWED = {
+    "guide/app.md": "it runs until it is closed; tests/browser/test_app.py clicks through it",
     "guide/audit.md": "2,000 releases take a minute; tests/auditing makes fewer of them",
     "guide/paper.md": "experiments take hours; tests/paper runs every one of them with --quick",
     "guide/scaling.md": "needs a cluster; tests/engines runs the same with a scheduler of its own",

@@ -31,6 +31,7 @@ COMMANDS = (
     "check",
     "plan",
     "release",
+    "app",
     "refit",
     "answer",
     "table",

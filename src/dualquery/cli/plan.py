@@ -100,6 +100,7 @@ def plan(
         "player": made.player,
         **({} if made.free is None else {"free": asdict(made.free)}),
         **asdict(costs),
+        "visible": _visible(made),
         "epsilon": {name: finite(value) for name, value in made.epsilon.items()},
         **({} if promise is None else {"theorem": promise.to_dict()}),
     }
@@ -109,6 +110,20 @@ def plan(
         _print(made, costs)
         if promise is not None:
             _print_promise(promise)
+
+
+def _visible(made: Plan) -> float | None:
+    """What 95 of 100 measured shares of values, or of pairs of values, are known to."""
+    from dualquery.game.tables_steps import Kind
+
+    if made.tables is None:
+        return None
+    noise = [
+        made.tables.purse.deviation(step.share, step.tables)
+        for step in made.tables.steps
+        if step.kind in (Kind.ONE_WAY, Kind.PAIRS)
+    ]
+    return 1.96 * min(noise) / made.budget.rows if noise else None
 
 
 def _print(made: Plan, costs: Estimate) -> None:
@@ -127,6 +142,11 @@ def _print(made: Plan, costs: Estimate) -> None:
     if made.free is not None:
         options.echo(
             f"free     {made.free.tables} one-way tables, {made.free.share:.1%} of the budget"
+        )
+    visible = _visible(made)
+    if visible is not None:
+        options.echo(
+            f"visible  values and pairs are measured to ±{visible:.2%}, in 95 of 100 cases"
         )
     options.echo(f"time     about {costs.seconds:.0f} s on two cores")
     options.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")

@@ -2,6 +2,7 @@
 
 from tools.mutants.catalogue import (
     accounting,
+    app,
     audit,
     baselines,
     choosing,
@@ -38,6 +39,7 @@ MUTANTS = (
     *game.MUTANTS,
     *gate.MUTANTS,
     *guards.MUTANTS,
+    *app.MUTANTS,
     *ledger.MUTANTS,
     *baselines.MUTANTS,
 )
