@@ -8,6 +8,7 @@ _GATE = "src/dualquery/base/gate.py"
 _DECLARED = "src/dualquery/game/declared.py"
 _TESTS = "tests/base/test_gate.py"
 _FORGED = "tests/release/test_gate.py::test_values_that_no_release_has"
+_PARTITION = "tests/release/test_gate.py::test_groups_that_are_no_partition"
 _FITS = f"{_TESTS}::test_what_does_not_fit_is_refused"
 
 MUTANTS = (
@@ -189,5 +190,135 @@ MUTANTS = (
         "            or count < 1\n",
         ("tests/release/test_gate.py::test_a_schema_declares_no_more_columns_than_the_most",),
         "One number in a schema would take all memory.",
+    ),
+    Mutant(
+        "gate-two-arrays-of-one-name",
+        _GATE,
+        "            if len(members) < len(archive.infolist()):\n",
+        "            if False:\n",
+        (f"{_TESTS}::test_two_arrays_of_one_name",),
+        "What is checked and what others read of the file could be two arrays.",
+    ),
+    Mutant(
+        "gate-arrays-that-are-not-there",
+        _GATE,
+        "                if one not in headers and not what.optional:\n",
+        "                if False:\n",
+        (f"{_TESTS}::test_arrays_must_fit_one_another",),
+        "A release without an array would end in an error of its own.",
+    ),
+    Mutant(
+        "gate-bytes-in-another-order",
+        _GATE,
+        " or not header.dtype.isnative:",
+        ":",
+        (_FITS,),
+        "Compiled code would read swapped bytes as other numbers.",
+    ),
+    Mutant(
+        "gate-yes-no-and-other-bytes",
+        _GATE,
+        '    if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:\n',
+        "    if False:\n",
+        (_FITS,),
+        "A byte of 2 is true for one piece of code, and no yes for another.",
+    ),
+    Mutant(
+        "gate-literals-with-a-code-twice",
+        _DECLARED,
+        "    if not rises.all():\n",
+        "    if False:\n",
+        (_FORGED,),
+        "A record would satisfy a literal twice, and shares would pass 1.",
+    ),
+    Mutant(
+        "gate-asks-what-it-does-not-have",
+        _DECLARED,
+        '    if int(arrays["asked"]) > len(arrays["is_parity"]):\n',
+        "    if False:\n",
+        (_FORGED,),
+        "Queries beyond the last one would be answered.",
+    ),
+    Mutant(
+        "gate-edges-in-a-circle",
+        _DECLARED,
+        "    if (above >= 0).any():\n",
+        "    if False:\n",
+        (_FORGED,),
+        "Whoever walks from an attribute to its root would walk for ever.",
+    ),
+    Mutant(
+        "gate-ties-of-other-edges",
+        _DECLARED,
+        '    if not child.any() or cells != arrays["ties"].shape[1]:\n',
+        "    if False:\n",
+        (_FORGED,),
+        "Compiled code would read beyond the last tie.",
+    ),
+    Mutant(
+        "gate-groups-of-the-next-attribute",
+        _DECLARED,
+        "    if (sizes > lengths).any() or (of_code >= np.repeat(sizes, lengths)).any():\n",
+        "    if False:\n",
+        (_PARTITION,),
+        "A record would be counted in a cell of another attribute.",
+    ),
+    Mutant(
+        "gate-groups-without-codes",
+        _DECLARED,
+        "    if not np.bincount(np.repeat(begins, lengths) + of_code, "
+        "minlength=int(sizes.sum())).all():\n",
+        "    if False:\n",
+        (_PARTITION,),
+        "A table could have any number of cells in which nobody is.",
+    ),
+    Mutant(
+        "gate-counts-of-other-cells",
+        _DECLARED,
+        '    if cells != len(arrays["counts"]):\n',
+        "    if False:\n",
+        (_FORGED,),
+        "Compiled code would read beyond the last count.",
+    ),
+    Mutant(
+        "gate-known-shares-believed",
+        _DECLARED,
+        '        if not all(type(code) is int and 0 <= code < size for code in total["codes"]):\n',
+        "        if False:\n",
+        ("tests/release/test_gate.py::test_known_shares_of_codes_that_there_are_not",),
+        "A fit would hold shares of codes that there are not.",
+    ),
+    Mutant(
+        "gate-description-not-compared",
+        "src/dualquery/release/reading.py",
+        '    if has_digest and content["digest"] != content_digest(content):\n',
+        "    if False:\n",
+        ("tests/release/test_verifying.py::test_every_change_of_the_description_is_noticed",),
+        "A flipped bit in what a release says of itself would be believed.",
+    ),
+    Mutant(
+        "gate-files-not-compared",
+        "src/dualquery/release/reading.py",
+        "if not (folder / name).is_file() or digest_of_file(folder / name) != digest:",
+        "if not (folder / name).is_file():",
+        ("tests/release/test_directory.py::test_a_damaged_release_is_refused",),
+        "A file of another release, or a damaged one, would be read.",
+    ),
+    Mutant(
+        "gate-missing-files-not-noticed",
+        "src/dualquery/release/reading.py",
+        "            check_present(folder / name)\n            continue\n",
+        "            continue\n",
+        ("tests/cli/test_guards.py::test_questions_notice_a_missing_file",),
+        "Questions would be answered from a release without its page.",
+    ),
+    Mutant(
+        "gate-records-of-any-number",
+        "src/dualquery/release/verifying.py",
+        "    if min(declared) < 0 or max(declared) > rows or "
+        "sum(declared[1:]) != described.num_rows:\n",
+        "    if False:\n",
+        ("tests/release/test_verifying.py::test_records_are_bounded_before_anyone_unpacks_them",),
+        "A small file of records could take all memory.",
     ),
 )
