@@ -14,6 +14,7 @@ from dualquery.domain.schema import Schema
 from dualquery.estimator import DualQuery
 from dualquery.game.journal import Journal, _sealed, begun
 from dualquery.game.moves import Momentum
+from dualquery.game.transcript import Released
 from dualquery.privacy.sampler import Draws
 
 JOB = DualQuery(epsilon=2.0, delta=1e-3, rounds=6, samples=20, eta=3.0, queries=300, seed=4)
@@ -200,6 +201,28 @@ def test_a_journal_with_forged_moves_is_refused(
     with pytest.raises(ReleaseError) as refused:
         job.release(rows, tmp_path / "out", schema=schema, resume=True)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("player", ["record", "model"])
+@pytest.mark.parametrize("shift", [10**6, -(10**6), 2**62])
+def test_a_journal_with_forged_draws_is_refused(
+    tmp_path, schema: Schema, rows: pa.Table, player: str, shift: int, monkeypatch
+) -> None:
+    """Of queries that there are not: compiled code would follow them beyond its arrays."""
+    write = Journal.write_released
+
+    def forging(self: Journal, number: int, released: Released) -> None:
+        draws = released.draws
+        forged = Draws(np.append(draws.queries[:-1], shift), draws.negated)
+        write(self, number, replace(released, draws=forged))
+
+    monkeypatch.setattr(Journal, "write_released", forging)
+    job = replace(JOB, player=player)
+    with pytest.raises(Killed):
+        job.release(rows, tmp_path / "out", schema=schema, progress=killed_after(3))
+    monkeypatch.undo()
+    with pytest.raises(ReleaseError, match="queries holds values"):
+        job.release(rows, tmp_path / "out", schema=schema, resume=True)
 
 
 @pytest.mark.parametrize(
