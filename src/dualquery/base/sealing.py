@@ -8,8 +8,17 @@ what is sealed is not this module's business; the journal has digests for that.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What opens one round of a journal: its key, and the digest of what was drawn."""
+
+    key: bytes
+    digest: str
 
 
 def sealed(key: bytes, content: bytes) -> bytes:
@@ -17,3 +26,8 @@ def sealed(key: bytes, content: bytes) -> bytes:
     stream = hashlib.shake_256(b"dualquery sealed\n" + key).digest(len(content))
     mixed = np.frombuffer(content, np.uint8) ^ np.frombuffer(stream, np.uint8)
     return mixed.tobytes()
+
+
+def digest_of_key(key: bytes) -> str:
+    """What a ledger knows of a key before the draws that it opens are on disk."""
+    return hashlib.sha256(key).hexdigest()

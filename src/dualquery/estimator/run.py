@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dualquery.base.failures import reason
+from dualquery.base.sealing import Opening
 from dualquery.base.stored import Json
 from dualquery.estimator.settings import Mechanism
 from dualquery.game.journal import (
@@ -23,7 +24,6 @@ from dualquery.game.journal import (
 )
 from dualquery.game.plan import Plan
 from dualquery.privacy.ledger import BudgetExceededError, Ledger, LedgerError, Mark, Turns
-from dualquery.privacy.ledger.ledger import Opening
 from dualquery.release.parameters import RunParameters
 from dualquery.version import __version__
 from dualquery.workloads.actions import Actions

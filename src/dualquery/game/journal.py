@@ -46,14 +46,13 @@ from dualquery.base.failures import LOCKING, reason
 from dualquery.base.files import NO_LINK, is_ours, lock, sync_directory, write_all, write_durable
 from dualquery.base.gate import read_arrays
 from dualquery.base.interrupts import held
-from dualquery.base.sealing import sealed
+from dualquery.base.sealing import Opening, sealed
 from dualquery.base.stored import Arrays, Document, Json
 from dualquery.game import declared
 from dualquery.game.moves import Move, read_move
 from dualquery.game.transcript import Released
 from dualquery.privacy.ledger import LedgerError, Mark, Turns
 from dualquery.privacy.ledger.chain import MARK_SIZE
-from dualquery.privacy.ledger.ledger import Opening
 from dualquery.privacy.rare import Measured, read_measured
 from dualquery.privacy.sampler import Draws
 from dualquery.workloads.actions import Actions

@@ -122,7 +122,7 @@ MUTANTS = (
     ),
     Mutant(
         "older-copy-resumes",
-        "src/dualquery/privacy/ledger/ledger.py",
+        "src/dualquery/privacy/ledger/refusals.py",
         "    if len(drawn) < rounds:\n",
         "    if False:\n",
         (f"{_CRASHES}::test_a_copy_cannot_be_resumed_a_second_time",),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tools.mutants.mutant import Mutant
 
 _LEDGER = "src/dualquery/privacy/ledger/ledger.py"
+_PAGE = "src/dualquery/privacy/ledger/page.py"
+_REFUSALS = "src/dualquery/privacy/ledger/refusals.py"
 _ACCOUNT = "src/dualquery/privacy/ledger/account.py"
 _RULE = "src/dualquery/privacy/ledger/rule.py"
 _FILE = "src/dualquery/privacy/ledger/file.py"
@@ -25,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "ledger-looks-at-one-release-alone",
-        _LEDGER,
+        _REFUSALS,
         "total, rule = account.charge + charge, account.rule",
         "total, rule = charge, account.rule",
         (f"{_TESTS}::test_a_release_past_the_total_is_refused_with_all_three_figures",),
@@ -41,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "ledger-resumes-at-any-price",
-        _LEDGER,
+        _REFUSALS,
         "    if charge != entry.charge:\n",
         "    if False:\n",
         (f"{_TESTS}::test_an_id_cannot_be_used_for_something_else",),
@@ -105,9 +107,9 @@ MUTANTS = (
     ),
     Mutant(
         "ledger-chain-not-verified",
-        _LEDGER,
-        "        if wrong is not None:\n",
-        "        if False:\n",
+        _PAGE,
+        "    if wrong is not None:\n",
+        "    if False:\n",
         (f"{_CHAIN}::test_an_edit_is_refused",),
         "An edited value would be believed.",
     ),
@@ -129,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "ledger-head-of-the-journal-not-compared",
-        _LEDGER,
+        _PAGE,
         "        if found is None or found[0].hex() != seen.head:\n",
         "        if False:\n",
         (f"{_COPIES}::test_an_older_copy_of_the_ledger_put_back",),
@@ -185,26 +187,15 @@ MUTANTS = (
     ),
     Mutant(
         "ledger-another-file-at-work",
-        _LEDGER,
-        "        if seen is not None and links[0].digest != seen.digest:",
-        "        if False:",
+        _PAGE,
+        "    if seen is not None and links[0].digest != seen.digest:",
+        "    if False:",
         (f"{_CHAIN}::test_another_file_in_the_place_of_a_ledger_at_work",),
         "A round would be entered into an older copy that was put back meanwhile.",
     ),
     Mutant(
-        "ledger-resumes-from-an-older-copy",
-        _LEDGER,
-        "    if len(drawn) < rounds:\n",
-        "    if not drawn and not rounds:\n",
-        (
-            f"{_TESTS}::test_a_round_is_drawn_under_the_key_that_it_began_with",
-            f"{_COPIES}::test_an_older_copy_put_back_after_the_ledger_knew",
-        ),
-        "An older copy of a journal would draw a round for a second time.",
-    ),
-    Mutant(
         "ledger-resumes-from-other-draws",
-        _LEDGER,
+        _REFUSALS,
         "    if len(drawn) > rounds or (rounds and drawn[rounds - 1] != digest):\n",
         "    if False:\n",
         (f"{_TESTS}::test_a_round_is_drawn_under_the_key_that_it_began_with",),
@@ -228,16 +219,8 @@ MUTANTS = (
         "A copy of a run would draw more rounds after its release was published.",
     ),
     Mutant(
-        "ledger-rounds-in-any-order",
-        _LEDGER,
-        "                or entry.rounds != rounds - 1\n",
-        "",
-        (f"{_TESTS}::test_a_round_is_drawn_under_the_key_that_it_began_with",),
-        "The ledger would count other rounds than were drawn.",
-    ),
-    Mutant(
         "ledger-spent-id-used-again",
-        _LEDGER,
+        _REFUSALS,
         '    if entry.state == "spent" and not (rounds and len(drawn) == rounds):\n',
         "    if False:\n",
         (f"{_TESTS}::test_an_id_cannot_be_used_for_something_else",),
@@ -246,7 +229,7 @@ MUTANTS = (
     Mutant(
         "ledger-spends-without-a-look-at-what-was-seen",
         _LEDGER,
-        '                self._check_seen(page, seen, f"the run of {release}")\n',
+        '                page.check_seen(seen, f"the run of {release}")\n',
         "                pass\n",
         (f"{_CHAIN}::test_whoever_has_seen_a_head_notices_what_is_rewritten_before_it",),
         "A run would end in a ledger that was rewritten beside it.",
@@ -262,7 +245,7 @@ MUTANTS = (
     Mutant(
         "ledger-gives-keys-without-a-look-at-what-was-seen",
         _LEDGER,
-        '                self._check_seen(page, seen, "the unfinished run")\n',
+        '                page.check_seen(seen, "the unfinished run")\n',
         "                pass\n",
         (
             f"{_CHAIN}::test_whoever_has_seen_a_head_notices_what_is_rewritten_before_it",

@@ -15,40 +15,27 @@ a journal gains nothing: of all draws that were ever made for a round, one can b
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dualquery.base.checks import as_float, positive, probability, refusal
-from dualquery.base.stored import Json
+from dualquery.base.sealing import Opening, digest_of_key
 from dualquery.privacy.events import Events
 from dualquery.privacy.ledger import file
-from dualquery.privacy.ledger.account import Account, Entry, Reader
-from dualquery.privacy.ledger.chain import LedgerError, Link, Mark, check_links
+from dualquery.privacy.ledger.account import Account, Entry
+from dualquery.privacy.ledger.chain import LedgerError, Mark
+from dualquery.privacy.ledger.page import Page, Seen, read_page
+from dualquery.privacy.ledger.refusals import check_resumed, check_room, lacks
 from dualquery.privacy.ledger.rule import SLACK, Charge
 from dualquery.privacy.neighbours import Neighbours
-from dualquery.privacy.rounding import rounded_up
 
 MOST_SLACK = 0.9
 """The largest share of δ that may be declared for slack."""
-
-
-class BudgetExceededError(LedgerError):
-    """With this release, the sum would exceed the total that the ledger declares."""
-
-
-@dataclass(frozen=True)
-class Opening:
-    """What opens one round of a journal: its key, and the digest of what was drawn."""
-
-    key: bytes
-    digest: str
 
 
 class Ledger:
@@ -60,7 +47,7 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._seen: _Seen | None = None
+        self._seen: Seen | None = None
         if not self.path.is_file():
             raise LedgerError(
                 f"no ledger at {self.path}",
@@ -188,7 +175,7 @@ class Ledger:
                 )
             entry = account.entry(release)
             if entry is not None:
-                _check_resumed(entry, charge, drawn)
+                check_resumed(entry, charge, drawn)
                 if begins and entry.state == "reserved":
                     page.append({"kind": "resumed", "release": release, "begins": begins})
                 return page.account
@@ -197,7 +184,7 @@ class Ledger:
                     f"release {called} has drawn {len(drawn)} rounds, and ledger {self.path} has "
                     "never seen it: this is an older copy of the ledger; put the newest one back"
                 )
-            self._check_room(account, charge)
+            check_room(self.path, account, charge)
             new = Entry(release, note, charge, "reserved", _now(), None, begins=begins)
             page.append({"kind": "reserved", **new.to_link()})
             return page.account
@@ -216,7 +203,7 @@ class Ledger:
             LedgerError: another run under the same id was here first, or the release is spent.
         """
         with self._writing() as page:
-            entry = self._entry(page, release)
+            entry = page.entry(release)
             if (
                 entry.state != "reserved"
                 or entry.rounds != rounds - 1
@@ -248,8 +235,8 @@ class Ledger:
         """
         with self._writing(whole=True) as page:
             if seen is not None:
-                self._check_seen(page, seen, f"the run of {release}")
-            if self._entry(page, release).state == "reserved":
+                page.check_seen(seen, f"the run of {release}")
+            if page.entry(release).state == "reserved":
                 page.append({"kind": "spent", "release": release, "at": _now()})
             return page.account
 
@@ -268,7 +255,7 @@ class Ledger:
                 return ()
             page = self._read(connection)
             if seen is not None:
-                self._check_seen(page, seen, "the unfinished run")
+                page.check_seen(seen, "the unfinished run")
             every = (link.read() for link in file.links_from(connection, 0, self.path))
             return tuple(
                 Opening(bytes.fromhex(said["key"]), said["digest"])
@@ -285,8 +272,8 @@ class Ledger:
         """
         with file.transaction(self.path) as connection, file.reading(self.path):
             if file.is_older(connection, self.path):
-                raise _lacks(self.path, seen, who)
-            self._check_seen(self._read(connection), seen, who)
+                raise lacks(self.path, seen, who)
+            self._read(connection).check_seen(seen, who)
 
     @property
     def fingerprint(self) -> str:
@@ -296,48 +283,8 @@ class Ledger:
                 return file.fingerprint_of_older(connection)
             return self._read(connection).mark.fingerprint
 
-    def _check_room(self, account: Account, charge: Charge) -> None:
-        total, rule = account.charge + charge, account.rule
-        if rule.admits(total):
-            return
-        if not rule.may_fail(total):
-            raise BudgetExceededError(
-                f"ledger {self.path} ({account.label}): discovered values may fail with "
-                f"δ'={rounded_up(total.slack)} in all, and the ledger declares "
-                f"δ'={rounded_up(rule.slack)} of δ={rounded_up(account.delta)} for that; give a "
-                "smaller delta"
-            )
-        raise BudgetExceededError(
-            f"ledger {self.path} ({account.label}): spent "
-            f"ε={rounded_up(account.spent)}, asked "
-            f"ε={rounded_up(rule.spent(charge))}, together "
-            f"ε={rounded_up(rule.spent(total))} of a total "
-            f"ε={rounded_up(account.epsilon)} at δ={rounded_up(account.delta)}"
-            + (
-                f", of which {rounded_up(rule.slack)} is kept for schemas that are bought; ask "
-                "for a little less, or create a ledger that keeps nothing for them (slack 0)"
-                if rule.slack and rule.spent(total) <= account.epsilon * 1.05
-                else ""
-            )
-        )
-
-    def _entry(self, page: _Page, release: str) -> Entry:
-        entry = page.account.entry(release)
-        if entry is None:
-            raise LedgerError(f"ledger {self.path} has no release {release}")
-        return entry
-
-    def _check_seen(self, page: _Page, seen: Mark, who: str) -> None:
-        if seen.fingerprint != page.mark.fingerprint:
-            raise LedgerError(f"{who} was charged to another ledger than {self.path}")
-        found = page.connection.execute(
-            "SELECT digest FROM chain WHERE position = ?", (seen.position,)
-        ).fetchone()
-        if found is None or found[0].hex() != seen.head:
-            raise _lacks(self.path, seen, who)
-
     @contextmanager
-    def _writing(self, *, whole: bool = False) -> Iterator[_Page]:
+    def _writing(self, *, whole: bool = False) -> Iterator[Page]:
         """A transaction that may add links. A ledger of version 0.2 gets its chain here."""
         with file.transaction(self.path, write=True) as connection, file.reading(self.path):
             file.check_pages(connection, self.path)
@@ -345,127 +292,11 @@ class Ledger:
                 file.convert_older(connection, _now())
             yield self._read(connection, None if whole else self._seen)
 
-    def _read(self, connection: sqlite3.Connection, seen: _Seen | None = None) -> _Page:
+    def _read(self, connection: sqlite3.Connection, seen: Seen | None = None) -> Page:
         """Read all links, or those after what was seen, and compute their digests again."""
-        start, self._seen = 0 if seen is None else seen.position, None
-        links = file.links_from(connection, start, self.path)
-        if seen is not None and links[0].digest != seen.digest:  # the file is another one now
-            return self._read(connection)
-        new, before = (links, b"") if seen is None else (links[1:], seen.digest)
-        wrong = check_links(new, before)
-        if wrong is not None:
-            raise file.damaged(self.path, f" at link {start + wrong + len(links) - len(new)}")
-        reader = Reader() if seen is None else seen.reader
-        reader.add(link.read() for link in new)
-        position = start + len(links) - 1
-        self._seen = _Seen(position, links[-1].digest, reader)
-        fingerprint = reader.declared.get("fingerprint") or _fingerprint(connection)
-        return _Page(connection, reader, Mark(fingerprint, position, links[-1].digest.hex()))
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What one process has computed of a ledger.
-
-    Attributes:
-        position: of the last link.
-        digest: of that link.
-        reader: what the links add up to.
-    """
-
-    position: int
-    digest: bytes
-    reader: Reader
-
-
-@dataclass
-class _Page:
-    """A ledger inside of a transaction."""
-
-    connection: sqlite3.Connection
-    reader: Reader
-    mark: Mark
-
-    @property
-    def account(self) -> Account:
-        return self.reader.account(self.mark)
-
-    def append(self, said: Json) -> None:
-        """Add a link."""
-        link = Link.following(bytes.fromhex(self.mark.head), said)
-        position = self.mark.position + 1
-        file.append(self.connection, position, link)
-        self.mark = replace(self.mark, position=position, head=link.digest.hex())
-        # A copy, because what this process has seen is what is on disk, and this is not yet.
-        self.reader = Reader(self.reader.declared, dict(self.reader.entries))
-        self.reader.add([link.read()])
-
-
-class Turns:
-    """The rounds of one run in a ledger: under which key one is drawn, and that it was.
-
-    Attributes:
-        key: of the round that is about to be drawn. The ledger knows its digest.
-    """
-
-    def __init__(self, ledger: Ledger, release: str) -> None:
-        self.ledger, self.release = ledger, release
-        self.key = secrets.token_bytes(32)
-
-    @property
-    def begins(self) -> str:
-        """What the ledger is told before the round begins."""
-        return digest_of_key(self.key)
-
-    def drawn(self, rounds: int, digest: str) -> Mark:
-        """Tell the ledger that the round is on disk, and begin the next one."""
-        following = secrets.token_bytes(32)
-        mark = self.ledger.advance(self.release, rounds, digest, self.key, digest_of_key(following))
-        self.key = following
-        return mark
-
-
-def digest_of_key(key: bytes) -> str:
-    """What a ledger knows of a key before the draws that it opens are on disk."""
-    return hashlib.sha256(key).hexdigest()
-
-
-def _check_resumed(entry: Entry, charge: Charge, drawn: Sequence[str]) -> None:
-    rounds, digest = entry.rounds, entry.digest
-    called = entry.note or entry.release
-    if entry.state == "spent" and not (rounds and len(drawn) == rounds):
-        raise LedgerError(
-            f"release {called} was published at {entry.spent_at}; a new release needs a new id"
-        )
-    if charge != entry.charge:
-        raise LedgerError(
-            f"release {called} was reserved at μ²={entry.charge.mu_squared:.6g}, pure "
-            f"ε={entry.charge.pure:.6g}, and cannot resume at μ²={charge.mu_squared:.6g}, pure "
-            f"ε={charge.pure:.6g}"
-        )
-    if len(drawn) < rounds:
-        raise LedgerError(
-            f"release {called} cannot resume from {len(drawn)} rounds: the ledger saw "
-            f"{rounds} drawn, and a round is drawn once; this is an older copy of the run: put "
-            "the newest one back, or begin a new release, which is charged again"
-        )
-    if len(drawn) > rounds or (rounds and drawn[rounds - 1] != digest):
-        raise LedgerError(
-            f"release {called} cannot resume: its {rounds} rounds are not the ones the "
-            "ledger saw drawn; a copy of this run went on elsewhere"
-        )
-
-
-def _lacks(path: Path, seen: Mark, who: str) -> LedgerError:
-    return LedgerError(
-        f"ledger {path} does not hold link {seen.position}, which {who} has seen: this is an older "
-        "copy of the ledger, or it was edited; put the newest copy back"
-    )
-
-
-def _fingerprint(connection: sqlite3.Connection) -> str:
-    first = connection.execute("SELECT digest FROM chain WHERE position = 0").fetchone()[0]
-    return str(first.hex()[:16])
+        self._seen = None
+        page, self._seen = read_page(connection, self.path, seen)
+        return page
 
 
 def _now() -> str:
