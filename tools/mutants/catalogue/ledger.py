@@ -186,14 +186,6 @@ MUTANTS = (
         "A ledger that declared no share would admit what the proof does not cover.",
     ),
     Mutant(
-        "ledger-another-file-at-work",
-        _PAGE,
-        "    if seen is not None and links[0].digest != seen.digest:",
-        "    if False:",
-        (f"{_CHAIN}::test_another_file_in_the_place_of_a_ledger_at_work",),
-        "A round would be entered into an older copy that was put back meanwhile.",
-    ),
-    Mutant(
         "ledger-resumes-from-other-draws",
         _REFUSALS,
         "    if len(drawn) > rounds or (rounds and drawn[rounds - 1] != digest):\n",
