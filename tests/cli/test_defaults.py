@@ -70,5 +70,15 @@ def test_a_limit_inside_a_bin(run, tmp_path) -> None:
     told = json.loads(run("answer", tmp_path / "out", "age>=65", "sick", "--json").out)
     assert [one["query"] for one in told["answers"]] == ["age>=65", "sick=1"]
     assert told["answers"][0]["low"] <= 0.25 <= told["answers"][0]["high"]
+    given = run("answer", tmp_path / "out", "sick", "--given", "age>=65", "--json")
+    told = json.loads(given.out)
+    assert (told["given"], told["answers"][0]["query"]) == ("age>=65", "sick=1")
+    assert told["answers"][0]["low"] <= 0.5 <= told["answers"][0]["high"]
+    plain = json.loads(
+        run("answer", tmp_path / "out", "sick", "--given", "age in [50,80]", "--json").out
+    )
+    assert plain["given"] == "age>=50"
+    table = json.loads(run("table", tmp_path / "out", "sick", "--where", "age>=65", "--json").out)
+    assert [row["share"] for row in table["rows"]][1] == pytest.approx(told["answers"][0]["answer"])
     wrong = run("answer", tmp_path / "out", "age>=65 | sick")
     assert (wrong.code, "65 is not a bin edge of 'age'" in wrong.err) == (2, True)

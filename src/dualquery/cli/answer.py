@@ -34,13 +34,18 @@ def answer(
     If some of several queries are wrong, the others are answered and the exit code is 1.
     """
     from dualquery.base.errors import QueryError
-    from dualquery.domain.formulas import Formula, format_formula, parse_formula
+    from dualquery.domain.formulas import Formula, format_formula
     from dualquery.release.asking.cutting import InsideBin, read_question
     from dualquery.release.asking.questions import named
     from dualquery.release.reading import read_asked
 
     release = read_asked(directory)
-    condition = None if given is None else parse_formula(given, release.schema)
+    told_given, condition = given, None
+    if given is not None:
+        about = read_question(given, release.schema)
+        condition = about.query if isinstance(about, InsideBin) else about
+        if condition is about:  # a limit inside a bin is said as it was asked
+            told_given = format_formula(condition, release.schema)
     found: list[tuple[str, Formula, Figure]] = []
     wrong: list[tuple[str, QueryError]] = []
     for text in queries:
@@ -48,10 +53,10 @@ def answer(
             read = read_question(text, release.schema)
             if isinstance(read, InsideBin):
                 asked: Formula = read.query
-                figure, shown = release.answer(text, given=condition, unknown=unknown), text
+                figure, shown = release.answer(text, given=given, unknown=unknown), text
             else:
                 asked, shown = read, format_formula(read, release.schema)
-                figure = release.answer(asked, given=condition, unknown=unknown)
+                figure = release.answer(asked, given=given, unknown=unknown)
             found.append((shown, asked, figure))
         except QueryError as error:
             wrong.append((text, error))
@@ -66,8 +71,8 @@ def answer(
             "unknown": names,
             "answers": [_plain(text, figure) for text, _, figure in found],
         }
-        if condition is not None:
-            told["given"] = format_formula(condition, release.schema)
+        if told_given is not None:
+            told["given"] = told_given
         if wrong:
             told["wrong"] = [
                 {"query": text, "error": error.on_the_command_line} for text, error in wrong

@@ -18,6 +18,7 @@ from dualquery.release.asking.questions import CrossTable, Questions, named
 from dualquery.release.unknown import Unknown
 
 if TYPE_CHECKING:  # an answer is a number: it does not wait for frames
+    from dualquery.release.asking.partly import Partly
     from dualquery.release.frames import Frame, FrameStyle
 
 Question = str | Query | Not | AllOf | AnyOf
@@ -46,7 +47,7 @@ class Askable:
 
         Args:
             query: such as `sex=Female & (age>=50 | smoker)`. One limit of a plain conjunction
-                may lie inside a bin; the interval is then wider.
+                may lie inside a bin, here or in `given`; the interval is then wider.
             given: a condition; the share is then that among the records that satisfy it.
             unknown: a query on an attribute that no query of the release names is refused. With
                 "default" the answer supposes that this attribute has its declared default, which
@@ -55,13 +56,18 @@ class Askable:
         from dualquery.release.asking.cutting import InsideBin, read_question, share_inside
 
         found = read_question(query, self.schema) if isinstance(query, str) else query
-        condition = None if given is None else self._formula("given", given)
+        questions, condition, names = self._among("given", given)
         if isinstance(found, InsideBin):
-            self._check(unknown, named(found.query) | named(condition))
+            self._check(unknown, named(found.query) | names)
+            if questions is not self.questions:
+                raise QueryError(
+                    "the query and the condition both have a limit inside a bin; one of them has "
+                    "to keep to edges"
+                )
             return share_inside(self.questions, found, condition)
         asked = self._formula("query", found)
-        self._check(unknown, named(asked) | named(condition))
-        return self.questions.share(asked, condition)
+        self._check(unknown, named(asked) | names)
+        return questions.share(asked, condition)
 
     def answer_with_error(
         self, query: Question, *, given: Question | None = None, unknown: str = "refuse"
@@ -96,9 +102,9 @@ class Askable:
     ) -> CrossTable:
         """The same as arrays, one axis per column."""
         places = self._columns(columns)
-        condition = None if where is None else self._formula("where", where)
-        self._check(unknown, named(condition, places))
-        return self.questions.table(places, condition)
+        questions, condition, names = self._among("where", where)
+        self._check(unknown, names | set(places))
+        return questions.table(places, condition)
 
     def mean(
         self, column: str, *, where: Question | None = None, unknown: str = "refuse"
@@ -113,9 +119,9 @@ class Askable:
             unknown: as in `answer`.
         """
         (place,) = self._columns([column])
-        condition = None if where is None else self._formula("where", where)
-        self._check(unknown, named(condition, [place]))
-        return self.questions.mean(place, condition)
+        questions, condition, names = self._among("where", where)
+        self._check(unknown, names | {place})
+        return questions.mean(place, condition)
 
     def quantile(
         self,
@@ -139,9 +145,9 @@ class Askable:
         (place,) = self._columns([column])
         alone = isinstance(shares, int | float)
         wanted = _shares([shares] if isinstance(shares, int | float) else shares)
-        condition = None if where is None else self._formula("where", where)
-        self._check(unknown, named(condition, [place]))
-        found = self.questions.quantiles(place, wanted, condition)
+        questions, condition, names = self._among("where", where)
+        self._check(unknown, names | {place})
+        found = questions.quantiles(place, wanted, condition)
         return found[0] if alone else found
 
     def correlation(
@@ -195,17 +201,17 @@ class Askable:
         from dualquery.release.asking.summaries import described, groups_of
 
         places = self._columns(columns)
-        condition = None if where is None else self._formula("where", where)
+        questions, condition, names = self._among("where", where)
         groups: list[tuple[Json, Formula | None]] = [({}, condition)]
         if by is not None:
             (place,) = self._columns([by])
             groups = groups_of(self.schema, place, condition)
             self._check(unknown, [place])
-        self._check(unknown, named(condition, places))
-        if condition is not None:
-            self.questions.refuse_impossible(condition)
+        self._check(unknown, names | set(places))
+        if where is not None:
+            questions.refuse_impossible(condition)
             for column, place in zip(columns, places, strict=True):
-                if not self.questions.has_numbers(place, condition):
+                if not questions.has_numbers(place, condition):
                     raise QueryError(
                         f"no record that satisfies the condition has a number in {column!r}"
                     )
@@ -213,10 +219,26 @@ class Askable:
             {"column": column, **label, **row}
             for column, place in zip(columns, places, strict=True)
             for label, group in groups
-            for row in described(self.questions, place, group)
+            for row in described(questions, place, group)
         ]
 
     # What the caller wrote
+
+    def _among(
+        self, name: str, question: Question | None
+    ) -> tuple[Questions | Partly, Formula | None, set[int]]:
+        """Whom to ask about the records of a condition, with what condition, and what it names."""
+        from dualquery.release.asking.cutting import InsideBin, read_question
+
+        if question is None:
+            return self.questions, None, set()
+        found = read_question(question, self.schema) if isinstance(question, str) else question
+        if isinstance(found, InsideBin):
+            from dualquery.release.asking.partly import Partly
+
+            return Partly(self.questions, found), None, set(named(found.query))
+        condition = self._formula(name, found)
+        return self.questions, condition, set(named(condition))
 
     def _formula(self, name: str, question: object) -> Formula:
         if isinstance(question, str):

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dualquery.domain.formulas import AllOf, Formula, parse_formula
 from dualquery.domain.language import OffEdgeError
@@ -19,6 +20,8 @@ from dualquery.domain.schema import Schema
 from dualquery.release.asking.figure import Figure
 from dualquery.release.asking.probabilities import cells
 from dualquery.release.asking.questions import Questions
+
+Floats = npt.NDArray[np.float64]
 
 UNKNOWN_PART = 12.0**-0.5
 """The standard deviation of a part of which nothing is known except that it lies in [0, 1]."""
@@ -33,12 +36,19 @@ class InsideBin:
         attribute: the attribute that has the limit.
         code: the bin in which it lies; in that schema it is two bins, `code` and `code + 1`.
         number: the limit.
+        codes: the codes of that schema that satisfy the literal on the attribute.
     """
 
     query: Query
     attribute: int
     code: int
     number: float
+    codes: frozenset[int]
+
+    @property
+    def keeps_below(self) -> bool:
+        """Whether the part of the bin below the limit satisfies the conjunction."""
+        return self.code in self.codes
 
 
 def read_question(text: str, schema: Schema) -> Formula | InsideBin:
@@ -63,7 +73,21 @@ def read_question(text: str, schema: Schema) -> Formula | InsideBin:
             raise off from None  # two limits inside bins
         if not isinstance(found, Query) or found.kind != "conjunction":
             raise
-        return InsideBin(found, place, code, off.number)
+        (own,) = (one for one in found.literals if one.attribute == place)
+        codes = frozenset(own.allowed(int(schema.sizes[place]) + 1))
+        made = InsideBin(found, place, code, off.number, codes)
+        if (code in codes) != (code + 1 in codes):
+            return made
+        # Such as != elsewhere: the limit decides nothing.
+        kept = {*beside(made), *({code} if code in codes else ())}
+        others = tuple(one for one in found.literals if one.attribute != place)
+        return Query("conjunction", (*others, Literal(place, tuple(sorted(kept)))))
+
+
+def beside(asked: InsideBin) -> set[int]:
+    """The codes that satisfy its literal whatever the limit decides, as the release has them."""
+    cut = (asked.code, asked.code + 1)
+    return {c if c < asked.code else c - 1 for c in asked.codes if c not in cut}
 
 
 def share_inside(questions: Questions, asked: InsideBin, given: Formula | None) -> Figure:
@@ -75,11 +99,8 @@ def share_inside(questions: Questions, asked: InsideBin, given: Formula | None) 
         given: the condition.
     """
     at, code = asked.attribute, asked.code
-    size = int(questions.schema.sizes[at])
     others = tuple(one for one in asked.query.literals if one.attribute != at)
-    (own,) = (one for one in asked.query.literals if one.attribute == at)
-    fine = own.allowed(size + 1)
-    without = {c if c < code else c - 1 for c in fine if c not in (code, code + 1)}
+    without = beside(asked)
 
     def edge(codes: Collection[int]) -> Figure:
         if not codes:
@@ -88,10 +109,8 @@ def share_inside(questions: Questions, asked: InsideBin, given: Formula | None) 
         return questions.share(Query("conjunction", literals), given)
 
     less, more = edge(without), edge(without | {code})
-    if (code in fine) == (code + 1 in fine):  # such as != elsewhere: the limit decides nothing
-        return more if code in fine else less
-    below, blurred = _part_below(questions, asked)
-    part = below if code in fine else 1.0 - below
+    below, blurred = part_below(questions, asked)
+    part = below if asked.keeps_below else 1.0 - below
     between = max(float(more) - float(less), 0.0)
     value = float(less) + part * between
     if less.standard_error is None or more.standard_error is None:
@@ -103,7 +122,7 @@ def share_inside(questions: Questions, asked: InsideBin, given: Formula | None) 
     return Figure.within(value, float(np.hypot(outer, inner)), low, high)
 
 
-def _part_below(questions: Questions, asked: InsideBin) -> tuple[float, float]:
+def part_below(questions: Questions, asked: InsideBin) -> tuple[float, float]:
     """Which part of the numbers of the bin lies below the limit; and which part lies in the sub-bin
     that the limit cuts, so that nothing was measured about its place beside the limit."""
     within = questions.within(questions.schema.names[asked.attribute])
@@ -126,21 +145,33 @@ def _error_of_part(
     below: float,
 ) -> float:
     """How surely that part is known among the records of the bin that are asked about."""
+    schema, at = questions.schema, asked.attribute
+    rest = [Query("conjunction", others)] if others else []
+    where = [*rest, *([] if given is None else [given])]
+    condition = AllOf(tuple(where)) if where else None
+    joint = cells(questions.components, [at], schema, condition)
+    return error_of_part(questions, asked, joint, below)
+
+
+def error_of_part(questions: Questions, asked: InsideBin, joint: Floats, below: float) -> float:
+    """How surely the part of a bin below a limit is known for some records.
+
+    Args:
+        questions: what is asked.
+        asked: the limit.
+        joint: per code of the attribute, the share of all records that have it and are meant.
+        below: the part.
+    """
     from dualquery.release.asking.inside import Numbers
 
     schema, at = questions.schema, asked.attribute
     within = questions.within(schema.names[at])
-    if within.surety is None:
-        return UNKNOWN_PART
-    rest = [Query("conjunction", others)] if others else []
-    where = [*rest, *([] if given is None else [given])]
     proper = schema.attributes[at].proper_size
-    condition = AllOf(tuple(where)) if where else None
-    joint = cells(questions.components, [at], schema, condition)[:proper]
-    every = cells(questions.components, [at], schema)[:proper]
-    held = joint[asked.code] / max(float(joint.sum()), 1e-300)
-    if held <= 0.0:
+    mine = joint[:proper]
+    held = mine[asked.code] / max(float(mine.sum()), 1e-300)
+    if within.surety is None or held <= 0.0:
         return UNKNOWN_PART
+    every = cells(questions.components, [at], schema)[:proper]
     numbers = Numbers(within.bin_means, float(within.edges[0]), float(within.edges[-1]), within)
-    wanted = float(joint[: asked.code].sum() / joint.sum()) + held * below
-    return float(np.sqrt(numbers.variance_of_share(joint, every, wanted)) / held)
+    wanted = float(mine[: asked.code].sum() / mine.sum()) + held * below
+    return float(np.sqrt(numbers.variance_of_share(mine, every, wanted)) / held)

@@ -399,8 +399,10 @@ class Questions:
             rest = self._rest(Diagram.of(where, self.schema), total)
         return _Cells(joint, np.append(own.reshape(-1), rest), total)
 
-    def refuse_impossible(self, where: Formula) -> None:
+    def refuse_impossible(self, where: Formula | None) -> None:
         """Refuse a condition that nothing satisfies: figures of no records say nothing."""
+        if where is None:
+            return
         condition = Diagram.of(where, self.schema)
         if condition.never:
             raise QueryError("no record can satisfy the condition")

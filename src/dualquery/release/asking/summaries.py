@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dualquery.base.stored import Json
 from dualquery.domain.formulas import AllOf, Formula
 from dualquery.domain.query import Literal, Query
@@ -9,6 +11,9 @@ from dualquery.domain.schema import Schema
 from dualquery.release.asking.figure import Figure
 from dualquery.release.asking.labels import code_labels
 from dualquery.release.asking.questions import Questions
+
+if TYPE_CHECKING:
+    from dualquery.release.asking.partly import Partly
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
 
@@ -25,7 +30,7 @@ def groups_of(
     return found
 
 
-def described(questions: Questions, place: int, where: Formula | None) -> list[Json]:
+def described(questions: Questions | Partly, place: int, where: Formula | None) -> list[Json]:
     """The mean and the quartiles of a column, one row each; empty where there are no numbers."""
     figures: dict[str, Figure | None] = dict.fromkeys(["mean", *QUARTILES])
     if where is None or questions.has_numbers(place, where):
