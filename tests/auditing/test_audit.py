@@ -15,12 +15,13 @@ import dualquery as dq
 from dualquery.auditing import hostile, pieces, scales, transcripts, unrelated
 from dualquery.auditing.playing import Setting
 from dualquery.auditing.report import NOT_PRIVATE
-from dualquery.auditing.run import narrowed
+from dualquery.auditing.run import narrowed, smallest
 from dualquery.auditing.worlds import Counter, Worlds
 from dualquery.base.errors import ParameterError, TableError
 from dualquery.estimator import job
 from dualquery.estimator.settings import Mechanism
 from dualquery.game import query_player
+from dualquery.model import inside
 from dualquery.privacy import measuring
 from dualquery.privacy.neighbours import Neighbours
 from dualquery.privacy.noise import rounded_gaussian
@@ -201,6 +202,16 @@ def smaller(monkeypatch: pytest.MonkeyPatch) -> None:
         "rounded_gaussian",
         lambda sigma, size, source: rounded_gaussian(0.7 * sigma, size, source),
     )
+
+
+def test_small_releases_fit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Smoothed sub-bins would take a second per release, and nothing of them is published."""
+    few = smallest(SCHEMA, 4)
+    assert few.names == SCHEMA.names
+    np.testing.assert_array_equal(few.fine.sizes, few.sizes)
+    monkeypatch.setattr(inside, "_smoothed", lambda *_: pytest.fail("it is smoothed"))
+    found = transcripts.look(few, fine(few), MECHANISM, 100)
+    assert found.figures["mu_lower"] > 0
 
 
 def test_noise_that_is_smaller_than_stated_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

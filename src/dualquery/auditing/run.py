@@ -110,7 +110,7 @@ def audit(
     if releases is None:
         bounded = transcripts.not_asked()
     else:
-        small = narrowed(bound, SMALL, fewest=True)
+        small = smallest(bound, SMALL)
         bounded = transcripts.look(
             small,
             _fine(source, small, treatment),
@@ -121,21 +121,22 @@ def audit(
     return Audit((read, planted, apart, noise, bounded), epsilon, delta)
 
 
-def narrowed(schema: Schema, most: int, *, fewest: bool = False) -> Schema:
-    """Some attributes of a schema, without constraints: evenly spread, or those of fewest codes.
+def narrowed(schema: Schema, most: int) -> Schema:
+    """Some attributes of a schema, evenly spread, without constraints."""
+    chosen = np.unique(np.linspace(0, len(schema) - 1, min(most, len(schema))).astype(int))
+    return Schema(tuple(schema.attributes[a] for a in chosen))
 
-    Args:
-        schema: the whole.
-        most: how many attributes are taken at most.
-        fewest: whether those with the fewest codes are taken, of those that have two or more.
+
+def smallest(schema: Schema, most: int) -> Schema:
+    """The attributes with the fewest codes, of those that have two or more, without sub-bins.
+
+    Sub-bins are smoothed after they are measured, which takes a second per release and tells
+    nothing of what was measured.
     """
     sizes = schema.sizes
-    if fewest:
-        order = np.argsort(np.where(sizes > 1, sizes, sizes.max() + 1), kind="stable")
-        chosen = np.sort(order[:most])
-    else:
-        chosen = np.unique(np.linspace(0, len(schema) - 1, min(most, len(schema))).astype(int))
-    return Schema(tuple(schema.attributes[a] for a in chosen))
+    order = np.argsort(np.where(sizes > 1, sizes, sizes.max() + 1), kind="stable")
+    few = [schema.attributes[a] for a in np.sort(order[:most])]
+    return Schema(tuple(replace(one, sub_bins=1) if one.is_numeric else one for one in few))
 
 
 def _row_count(table: ArrowTable) -> int:
