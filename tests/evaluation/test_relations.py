@@ -35,7 +35,7 @@ SCHEMA = Schema(
         Attribute.numeric("amount", [0, 10, 20, 50], missing=True),
     )
 )
-ERRORS = ErrorTable(np.full((MOST_LITERALS, len(LEVELS) - 1), 0.01))
+ERRORS = ErrorTable(np.full((1, MOST_LITERALS, len(LEVELS) - 1), 0.01))
 
 
 def table_of_codes(rows: int = 600) -> np.ndarray:

@@ -41,7 +41,7 @@ def exact(schema: Schema, rows: pa.Table) -> Release:
     for row, record in enumerate(codes):
         tables[schema.code_start[:-1] + record, row] = 1.0
     model = Mixture(schema, np.full(len(codes), 1.0 / len(codes)), tables)
-    errors = ErrorTable(np.full((MOST_LITERALS, len(LEVELS) - 1), 0.01))
+    errors = ErrorTable(np.full((1, MOST_LITERALS, len(LEVELS) - 1), 0.01))
     return made_release(schema).with_model(model, errors)
 
 
@@ -92,7 +92,7 @@ def test_cramers_v() -> None:
 
 
 def test_the_coverage_is_that_of_the_intervals(exact: Release, rows: pa.Table) -> None:
-    narrow = ErrorTable(np.full((MOST_LITERALS, len(LEVELS) - 1), 1e-9))
+    narrow = ErrorTable(np.full((1, MOST_LITERALS, len(LEVELS) - 1), 1e-9))
     assert exact.model is not None
     tables = (
         0.9 * exact.model.own + 0.1 / np.repeat(exact.schema.sizes, exact.schema.sizes)[:, None]

@@ -73,8 +73,8 @@ def test_narrow_tables_take_the_larger_error_and_wide_ones_the_mean(
     seen: list[tuple[int, ErrorTable]] = []
     tabulate = ErrorTable.of_rehearsals
 
-    def watched(workload: Any, answers: Sequence[Any], squares: Sequence[Any]) -> ErrorTable:
-        seen.append((len(answers), tabulate(workload, answers, squares)))
+    def watched(workload: Any, answers: Sequence[Any], *others: Any) -> ErrorTable:
+        seen.append((len(answers), tabulate(workload, answers, *others)))
         return seen[-1][1]
 
     monkeypatch.setattr(ErrorTable, "of_rehearsals", watched)
@@ -89,8 +89,8 @@ def test_narrow_tables_take_the_larger_error_and_wide_ones_the_mean(
         assert (first > second).any()
         expected = np.where(first > second, first, second)
     np.testing.assert_array_equal(found.scale, expected)
-    assert found.lost[0] == 0.0
-    assert (found.lost >= 0.0).all()
+    assert (found.missed >= 0.0).all()
+    assert found.missed.any() != wide
 
 
 def test_chance_is_what_counts_scatter_beyond_the_counts_of_their_literals() -> None:

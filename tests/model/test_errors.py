@@ -9,7 +9,8 @@ import dualquery as dq
 from dualquery.domain.attributes import Attribute
 from dualquery.domain.schema import Schema
 from dualquery.evaluation.figures import evaluate
-from dualquery.model.standard_errors import LEVELS, ErrorTable
+from dualquery.model.pair_kinds import PAIR_KINDS, PairKinds
+from dualquery.model.standard_errors import LEVELS, MOST_LITERALS, ErrorTable
 from dualquery.release.frames import decode
 from dualquery.rows.counting import count_rows
 from dualquery.workloads.generators import all_marginals, random_marginals
@@ -44,7 +45,7 @@ def test_the_table_gives_back_the_errors_it_was_made_from() -> None:
     found = table.of_answers(workload, answers)
     moderate = np.minimum(answers, 1.0 - answers) > 0.01
     np.testing.assert_allclose(found[moderate], scale[moderate], rtol=0.25)
-    assert table.scale.shape == (3, len(LEVELS) - 1)
+    assert table.scale.shape == (1, 3, len(LEVELS) - 1)
     assert np.isfinite(table.scale).all()
 
 
@@ -58,12 +59,30 @@ def test_a_class_without_queries_borrows_from_its_neighbour() -> None:
 
 
 def test_every_class_takes_its_largest_error() -> None:
-    first = np.tile([2e-4, 4e-4, 1e-3, 2e-3, 4e-3, 5e-3, 5e-3, 5e-3, 4e-3], (3, 1))
+    first = np.tile([2e-4, 4e-4, 1e-3, 2e-3, 4e-3, 5e-3, 5e-3, 5e-3, 4e-3], (1, 3, 1))
     second = first * np.array([[0.5], [2.0], [1.0]])
-    second[2, 4] = 7e-3
+    second[0, 2, 4] = 7e-3
     found = ErrorTable.larger([ErrorTable(first), ErrorTable(second)]).scale
-    for k, j in np.ndindex(found.shape):
-        assert found[k, j] == max(first[k, j], second[k, j])
+    for place in np.ndindex(found.shape):
+        assert found[place] == max(first[place], second[place])
+
+
+def test_each_kind_of_pair_has_errors_of_its_own() -> None:
+    """Pairs that an edge joins are off by twice as much as measured ones, those apart by four."""
+    schema = Schema(tuple(Attribute.binary(f"x{i}") for i in range(30)))
+    of_pair = np.random.default_rng(5).integers(0, PAIR_KINDS, (30, 30)).astype(np.uint8)
+    kinds = PairKinds(np.maximum(of_pair, of_pair.T))
+    workload = all_marginals(schema, 1) + all_marginals(schema, 2)
+    kind = kinds.of_queries(workload)
+    random = np.random.default_rng(6)
+    answers = random.uniform(0.2, 0.5, len(workload))
+    squares = np.square(np.array([0.04, 0.01, 0.02])[kind])
+    table = ErrorTable.of_rehearsals(workload, [answers], [squares], kinds)
+    assert table.scale.shape == (PAIR_KINDS, MOST_LITERALS, len(LEVELS) - 1)
+    found = table.of_answers(workload, answers, kinds)
+    two = np.diff(workload.start) == 2
+    assert all((kind[two] == one).sum() > 100 for one in range(PAIR_KINDS))
+    np.testing.assert_allclose(found[two], np.sqrt(squares[two]), rtol=0.1)
 
 
 def test_few_errors_are_no_sure_scale() -> None:

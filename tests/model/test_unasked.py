@@ -68,7 +68,7 @@ def test_chance_is_what_no_smaller_table_explains() -> None:
 
 def test_factors_say_by_how_much_errors_are_larger() -> None:
     one = unasked(random_marginals(SCHEMA, 3, 500))
-    table = ErrorTable(np.full((3, 9), 0.01))
+    table = ErrorTable(np.full((1, 3, 9), 0.01))
     answers = np.full(len(one.queries), 0.3)
     errors = np.repeat([0.02, 0.005, 0.03, 0.07], EACH)
     found = one.factors(table, [answers, answers], [errors**2, errors**2])

@@ -70,7 +70,8 @@ def missed_dependence(
                if part.attributes not in seen]  # fmt: skip
         if new:
             found[APART] = LEFT * _mean(new)
-    return np.sqrt(found)
+    errors: Floats = np.sqrt(found)
+    return errors
 
 
 def _chosen_last(plan: TablesPlan, known: Known) -> int | None:

@@ -3,7 +3,7 @@
 Errors of cells are not independent: a correlation that is too weak moves a whole corner of a table.
 So the dependence of two columns is taken to be off by a random amount, and every share moves by
 P·φ, P the cell's share. Columns with an order have one direction: φ grows with both. The codes of
-others have one each. φ is centred so that no column's own shares move.
+others have one each. φ is centred so that neither column's own shares move.
 """
 
 from __future__ import annotations

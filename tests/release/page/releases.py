@@ -14,6 +14,7 @@ from dualquery.game.transcript import Round, Transcript
 from dualquery.model.forest.edges import Edges
 from dualquery.model.forest.trees import Trees
 from dualquery.model.mixture import Mixture
+from dualquery.model.pair_kinds import PAIR_KINDS
 from dualquery.model.schedule import Schedule
 from dualquery.model.standard_errors import LEVELS, MOST_LITERALS, ErrorTable
 from dualquery.privacy.calibration import Budget
@@ -132,8 +133,8 @@ def with_mixture(
     weights = random.dirichlet(np.ones(components))
     errors = None
     if rehearsed:
-        scale = random.uniform(1e-4, 1e-2, (MOST_LITERALS, len(LEVELS) - 1))
-        errors = ErrorTable(scale, random.uniform(0.0, 0.2, MOST_LITERALS))
+        scale = random.uniform(1e-4, 1e-2, (PAIR_KINDS, MOST_LITERALS, len(LEVELS) - 1))
+        errors = ErrorTable(scale, random.uniform(0.0, 0.2, PAIR_KINDS))
     return base.with_model(Mixture(base.schema, weights, np.concatenate(parts)), errors)
 
 

@@ -357,10 +357,10 @@ def test_the_first_question_tells_something() -> None:
 
 def test_noise_is_no_first_question() -> None:
     """A difference that its interval may explain is not told."""
-    scale = np.full((MOST_LITERALS, len(LEVELS) - 1), 0.2)
-    first = told(linked_columns(ErrorTable(scale, np.zeros(MOST_LITERALS))))
+    scale = np.full((1, MOST_LITERALS, len(LEVELS) - 1), 0.2)
+    first = told(linked_columns(ErrorTable(scale)))
     assert first["where"] == []
-    sure = told(linked_columns(ErrorTable(scale / 1000.0, np.zeros(MOST_LITERALS))))
+    sure = told(linked_columns(ErrorTable(scale / 1000.0)))
     assert sure["where"]
 
 

@@ -1,4 +1,5 @@
-"""Mistakes in what measured pairs say: how tables are cleaned, and which attributes are joined."""
+"""Mistakes in what measured pairs say: how tables are cleaned, which attributes are joined, and how
+sure their relations are."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ _KERNELS = "src/dualquery/model/forest/_cleaning_kernels.py"
 _PAIRS = "src/dualquery/model/forest/pairs.py"
 _GROUPING = "src/dualquery/model/grouping.py"
 _TESTS = "tests/model/forest/test_cleaning.py"
+_ERRORS = "src/dualquery/model/standard_errors.py"
+_QUESTIONS = "src/dualquery/release/asking/questions.py"
+_HELD_OUT = "src/dualquery/game/held_out.py"
 
 MUTANTS = (
     Mutant(
@@ -61,5 +65,40 @@ MUTANTS = (
             "test_rare_codes_of_an_ordered_column_stand_with_their_neighbours",
         ),
         "The shortest and the longest stays become one group, so that what they depend on is lost.",
+    ),
+    Mutant(
+        "kind-of-pair-ignored",
+        _ERRORS,
+        "        several = np.minimum(np.broadcast_to(kind, found.shape), len(self.scale) - 1)\n",
+        "        several = np.zeros(found.shape, dtype=np.int64)\n",
+        ("tests/model/test_errors.py::test_each_kind_of_pair_has_errors_of_its_own",),
+        "A relation that was never measured gets the error of one that was.",
+    ),
+    Mutant(
+        "missed-dependence-left-out",
+        _QUESTIONS,
+        "        return float(np.hypot(alone, np.linalg.norm(self.bends @ every)))\n",
+        "        return float(alone)\n",
+        (
+            "tests/release/asking/test_questions.py::"
+            "test_a_range_has_the_noise_of_its_cells_and_what_was_missed_of_a_dependence",
+        ),
+        "Intervals hold if the errors of all cells are independent, which they are not.",
+    ),
+    Mutant(
+        "held-out-noise-counted-as-missed",
+        _HELD_OUT,
+        "    return max(0.0, float(weights @ (squares - noise) / weights.sum()))\n",
+        "    return max(0.0, float(weights @ squares / weights.sum()))\n",
+        ("tests/game/test_held_out.py::test_what_a_model_misses_is_seen_beside_noise",),
+        "The noise of the counts that judge a fit counts as the fit's error.",
+    ),
+    Mutant(
+        "held-out-by-what-was-shown",
+        _HELD_OUT,
+        "            kept.append(replace(one, counts=one.counts - noise.astype(np.int64)))\n",
+        "            kept.append(shown[-1])\n",
+        ("tests/game/test_held_out.py::test_a_fit_to_loud_tables_misses_more",),
+        "A fit is judged by the noise that it was fitted to, and seems to miss nothing.",
     ),
 )

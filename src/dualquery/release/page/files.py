@@ -8,8 +8,8 @@ from functools import cache
 from importlib import resources
 
 PURE = (
-    "language.js", "numbers.js", "forest.js", "model.js", "cells.js", "inside.js", "questions.js",
-    "words.js", "states.js", "views.js",
+    "language.js", "numbers.js", "forest.js", "model.js", "bends.js", "cells.js", "inside.js",
+    "questions.js", "words.js", "states.js", "views.js",
 )  # fmt: skip
 """Scripts that know nothing of a document, in the order in which they need one another."""
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dualquery.base.stored import Json
 from dualquery.domain.attributes import Attribute
+from dualquery.model.pair_kinds import APART
 from dualquery.model.standard_errors import LEVELS
 from dualquery.release.components import Components
 from dualquery.release.page.first import first_question
@@ -53,6 +54,7 @@ def payload(release: Published, components: Components, digest: str = "") -> Jso
         "source": source(release, digest),
         "description": _description(release),
         "uncertainty": _uncertainty(release),
+        "together": _together(release, covered),
     }
 
 
@@ -86,11 +88,11 @@ def _edges(release: Published, covered: list[int]) -> Json | None:
 def _uncertainty(release: Published) -> Json | None:
     """The logarithm of the standard error, by the logarithm of an answer's distance from 0 or 1.
 
-    There is one row for queries of one literal, one for queries of two, and so on; the last row is
-    for all longer ones. The page interpolates between the places. Rows are per
-    kind of pair (`kinds`). `missed` is the standard error of a dependence of each kind. `unasked`
-    has factors of conjunctions and of parities.
-    None if the release knows no standard errors, because a page never guesses.
+    Per kind of pair (`model.pair_kinds`) there is one row for queries of one literal, one for
+    queries of two, and so on; the last row is for all longer ones. The page interpolates between
+    the places. `missed` is the standard error of a dependence of each kind. `unasked` has factors
+    of conjunctions and of parities. None if the release knows no standard errors, because a page
+    never guesses.
     """
     errors = release.errors
     if errors is None or not np.all(np.isfinite(errors.scale)):
@@ -102,6 +104,15 @@ def _uncertainty(release: Published) -> Json | None:
         "missed": errors.missed.tolist(),
         "unasked": errors.unasked.tolist(),
     }
+
+
+def _together(release: Published, covered: list[int]) -> str | None:
+    """One bit per pair of columns: whether they were measured together or an edge joins them.
+
+    None if the release does not tell pairs apart.
+    """
+    found = release.pair_kinds.among(covered)
+    return _text(np.packbits(found != APART, bitorder="little").tobytes()) if len(found) else None
 
 
 def _covered(release: Published, components: Components) -> list[int]:

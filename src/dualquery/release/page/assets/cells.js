@@ -138,13 +138,21 @@ Object.assign(dualquery, (() => {
       this.free = freeVariances(
         Array.from(this.shares, (share) => model.errorOf(attributes, share)));
       this.total = sum(this.free);
+      this.bends = dualquery.bends(this.shares, this.sizes,
+        attributes.map((a) => model.attributes[a].ordered),
+        (i, j) => model.missed(attributes[i], attributes[j]));
     }
 
     // The error of a figure; `moves(codes)` says how much it moves with each atom.
     error(moves) {
       const found = new Float64Array(this.free.length);
       eachCell(this.sizes, (codes, cell) => { found[cell] = moves(codes); });
-      return spreadOf(found, this.free);
+      return Math.hypot(spreadOf(found, this.free), Math.sqrt(this.bent(found)));
+    }
+
+    // The variance of a figure from dependences that are off.
+    bent(moves) {
+      return dualquery.bent(this.bends, this.shares.map((share, cell) => share * moves[cell]));
     }
   }
 

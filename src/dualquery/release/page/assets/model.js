@@ -26,6 +26,7 @@ Object.assign(dualquery, (() => {
       this.weights = numbersOf(payload.weights);
       this.data = bytesOf(payload.data);
       this.uncertainty = payload.uncertainty;
+      this.togetherBits = payload.together && bytesOf(payload.together);
       this.first = payload.first;
       this.drawnBits = bytesOf(payload.drawn);
       this.knownBits = bytesOf(payload.known);
@@ -139,9 +140,31 @@ Object.assign(dualquery, (() => {
       return factor * this.classError(attributes, answer);
     }
 
+    // How attributes are known together, the twin of `PairKinds.of_set`: 2 if an edge joins two of
+    // them, 1 if they were measured in one table or are three or more, 0 otherwise.
+    kindOf(attributes) {
+      if (!this.togetherBits) return 0;
+      const parent = this.forest ? this.forest.parent : [], n = this.attributes.length;
+      let kind = attributes.length > 2 ? 1 : 0;
+      for (const i of attributes) {
+        for (const j of attributes.filter((one) => one > i)) {
+          if (parent[i] === j || parent[j] === i) return 2;
+          const pair = i * n - i * (i + 1) / 2 + j - i - 1;
+          if ((this.togetherBits[pair >> 3] >> (pair & 7)) & 1) kind = 1;
+        }
+      }
+      return kind;
+    }
+
+    // The standard error of the dependence of two attributes, in units of a correlation.
+    missed(first, second) {
+      return this.uncertainty ? this.uncertainty.missed[this.kindOf([first, second])] : 0;
+    }
+
     // The error of conjunctions of so many attributes with such an answer.
     classError(attributes, answer) {
-      const {places, rows} = this.uncertainty;
+      const {places, rows: kinds} = this.uncertainty;
+      const rows = kinds[Math.min(this.kindOf(attributes), kinds.length - 1)];
       const row = rows[Math.min(attributes.length, rows.length) - 1];
       const at = Math.log(Math.max(Math.min(answer, 1 - answer), 1e-6));
       if (at <= places[0]) return Math.exp(row[0]);

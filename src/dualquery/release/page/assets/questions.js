@@ -25,12 +25,12 @@ Object.assign(dualquery, (() => {
     share(literals) {
       const model = this.model, value = model.answer(literals);
       const plain = model.errorOf(literals.map((l) => l.attribute), value);
-      return figure(value, this.joined(literals, value, plain), 0, 1);
+      return figure(value, this.joined(literals, plain), 0, 1);
     }
 
     // The error of a share that joins several codes, such as a range, is that of their sum, if that
     // is larger.
-    joined(literals, value, plain) {
+    joined(literals, plain) {
       const condition = new Condition(this.model, literals);
       const joins = condition.decisive.some((a) => {
         const set = condition.sets.get(a), count = set.filter(Boolean).length;
@@ -38,23 +38,8 @@ Object.assign(dualquery, (() => {
       });
       const atoms = joins && Atoms.of(this.model, ordered(condition.decisive));
       if (!atoms || Number.isNaN(plain)) return plain;
-      let inside = 0;
-      eachCell(atoms.sizes, (codes, cell) => {
-        if (condition.allows(atoms.attributes, codes)) inside += atoms.free[cell];
-      });
-      const square = Math.max(inside - inside ** 2 / Math.max(atoms.total, 1e-300), 0);
-      // How far the share is from what independent columns have; a fit loses a part of that.
-      const away = value - atoms.attributes.reduce((product, a) => product *
-        joint(this.model, [a], null).reduce((s, share, code) =>
-          s + (condition.sets.get(a)[code] ? share : 0), 0), 1);
-      return Math.max(plain, Math.hypot(Math.sqrt(square), this.lost(atoms.attributes) * away));
-    }
-
-    // The part of a dependence of these attributes that a fit typically loses.
-    lost(attributes) {
-      const {uncertainty} = this.model;
-      if (!uncertainty || !attributes.length) return 0;
-      return uncertainty.lost[Math.min(attributes.length, uncertainty.lost.length) - 1];
+      return Math.max(plain, atoms.error((codes) =>
+        (condition.allows(atoms.attributes, codes) ? 1 : 0)));
     }
 
     // The share among the records of a condition; null where there is none.
@@ -111,11 +96,15 @@ Object.assign(dualquery, (() => {
       const more = ordered(condition.decisive.filter((a) => !columns.includes(a)));
       const atoms = Atoms.of(model, [...columns, ...more]);
       const own = new Float64Array(found.length);
+      let together;
       if (atoms) {  // atoms of one cell follow one another
-        const each = atoms.free.length / found.length;
+        const each = atoms.free.length / found.length, pulls = new Float64Array(atoms.free.length);
         eachCell(atoms.sizes, (codes, i) => {
-          if (condition.allows(atoms.attributes, codes)) own[Math.floor(i / each)] += atoms.free[i];
+          if (!condition.allows(atoms.attributes, codes)) return;
+          own[Math.floor(i / each)] += atoms.free[i];
+          pulls[i] = atoms.shares[i];
         });
+        together = dualquery.bentCells(atoms.bends, pulls, found.map((one) => one / total));
       }
       const kept = sum(own);
       return found.map((one, i) => {
@@ -127,7 +116,7 @@ Object.assign(dualquery, (() => {
         const others = kept - own[i];
         const square = own[i] * (1 - ratio) ** 2 + others * ratio ** 2;
         const common = (own[i] * (1 - ratio) - others * ratio) ** 2 / Math.max(atoms.total, 1e-300);
-        return larger(plain, Math.sqrt(Math.max(square - common, 0)) / total);
+        return larger(plain, Math.sqrt(Math.max(square - common, 0) + together[i]) / total);
       });
     }
 
