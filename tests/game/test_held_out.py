@@ -99,10 +99,10 @@ def test_a_fit_to_loud_tables_misses_more() -> None:
     model, player = truth(0.9), player_for([Kind.ONE_WAY, Kind.PAIRS])
     missed = [
         missed_dependence(player, known_of(model, sigma, PAIRS), 200, np.random.default_rng(1))
-        for sigma in (10.0, 300.0)
+        for sigma in (100.0, 300.0)
     ]
     strongest = max(dependence(model, pair) for pair in PAIRS)
-    assert missed[0].max() < 0.1 * strongest
+    assert 0.02 * strongest < missed[0].min() <= missed[0].max() < 0.1 * strongest
     assert missed[1].min() > 0.2 * strongest
     for one in missed:  # no table was chosen, so all kinds of pairs have one error
         assert one[APART] == one[TOGETHER] == one[JOINED]

@@ -93,12 +93,4 @@ MUTANTS = (
         ("tests/game/test_held_out.py::test_what_a_model_misses_is_seen_beside_noise",),
         "The noise of the counts that judge a fit counts as the fit's error.",
     ),
-    Mutant(
-        "held-out-by-what-was-shown",
-        _HELD_OUT,
-        "            kept.append(replace(one, counts=one.counts - noise.astype(np.int64)))\n",
-        "            kept.append(shown[-1])\n",
-        ("tests/game/test_held_out.py::test_a_fit_to_loud_tables_misses_more",),
-        "A fit is judged by the noise that it was fitted to, and seems to miss nothing.",
-    ),
 )
