@@ -45,7 +45,8 @@ def mathml(latex: str, display: bool = False) -> str:
         made = made.replace(f"<mi>{stand_in}</mi>", bar)
     if "\\" in made:
         raise ValueError(f"not understood in the formula {latex}")
-    made = made.replace("<mi>&#x029F5;</mi>", "<mo>&#92;</mo>")  # few fonts have the sign for differences of sets
+    # Few fonts have the sign for differences of sets.
+    made = made.replace("<mi>&#x029F5;</mi>", "<mo>&#92;</mo>")
     made = NAME.sub(r"<mi>\1</mi>", OPERATOR.sub(r"<mo>\1</mo>", made))
     made = SIGN.sub(r'\1<mo form="prefix">\2</mo>', made)
     made = FUNCTION.sub(r'\1<mspace width="0.167em" />', made)
