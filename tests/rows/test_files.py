@@ -24,6 +24,8 @@ from dualquery.rows.opening import TableFile, open_table
 from dualquery.rows.persons import ByPerson
 
 pyreadstat = pytest.importorskip("pyreadstat")
+from tests.rows import sas  # noqa: E402 - it needs pyreadstat
+
 pytest.importorskip("python_calamine")
 
 SURVEY = pd.DataFrame(
@@ -58,7 +60,7 @@ def codes(source: object, schema: Schema = SCHEMA) -> list[list[int]]:
     return [np.concatenate([b.codes(a) for b in blocks]).tolist() for a in every]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta", ".xpt"])
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta", ".xpt", ".sas7bdat"])
 def test_statistical_files_say_what_their_cells_are(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +71,8 @@ def test_statistical_files_say_what_their_cells_are(
         pyreadstat.write_dta(SURVEY, path, **said, **named)
     elif ending == ".xpt":
         pyreadstat.write_xport(SURVEY, path, **said)
+    elif ending == ".sas7bdat":
+        write_sas(path)
     else:
         more = {"missing_ranges": {"sex": [-9, {"lo": -5, "hi": -1}]},
                 "variable_measure": {"sex": "nominal"}}  # fmt: skip
@@ -80,11 +84,47 @@ def test_statistical_files_say_what_their_cells_are(
     assert isinstance(table, ArrowTable)
     told = table.documented[table.header[0]]
     assert told.label == "Sex of the person"
-    if ending in (".sav", ".zsav", ".dta"):
+    if ending != ".xpt":
         assert dict(told.labels) == {"1": "male", "2": "female", "-9": "refused"}
     if ending in (".sav", ".zsav"):
         assert (told.missing, told.ranges, told.level) == (("-9",), ((-5.0, -1.0),), "nominal")
         assert [told.is_missing(text) for text in ("-9", "-3", "1")] == [True, True, False]
+
+
+def write_sas(path: Path, catalogue: str = "") -> None:
+    """The survey as SAS writes it: days and seconds since 1960, and labels in a file beside it."""
+    first = datetime.date(1960, 1, 1)
+    sas.write_table(
+        path,
+        {
+            "sex": [None if np.isnan(one) else one for one in SURVEY["sex"]],
+            "age": list(SURVEY["age"]),
+            "town": list(SURVEY["town"]),
+            "born": [None if one is None else (one - first).days for one in SURVEY["born"]],
+            "seen": [None if pd.isna(one) else (one - pd.Timestamp(first)).total_seconds()
+                     for one in SURVEY["seen"]],
+        },
+        {"sex": "Sex of the person"},
+        {"sex": "SEXF8", "born": "YYMMDD10", "seen": "DATETIME20"},
+    )  # fmt: skip
+    sas.write_catalogue(
+        path.with_name(catalogue or f"{path.stem}.sas7bcat"),
+        {"SEXF": {1: "male", 2: "female", -9: "refused"}, "OTHER": {1: "no"}},
+    )
+
+
+def test_a_catalogue_of_sas_says_what_values_are_called(tmp_path: Path) -> None:
+    """It has the name of its table, or that of SAS; without one, codes have no words."""
+    path = tmp_path / "t.sas7bdat"
+    write_sas(path, "formats.sas7bcat")
+    made = draft(path).schema.attributes
+    assert dict(made[0].meaning.labels) == {"1": "male", "2": "female", "-9": "refused"}
+    assert (made[0].meaning.label, made[3].type) == ("Sex of the person", "date")
+    (tmp_path / "formats.sas7bcat").rename(tmp_path / "elsewhere.sas7bcat")
+    assert draft(path).schema.attributes[0].meaning.labels == ()
+    (tmp_path / "t.sas7bcat").write_text("no catalogue")
+    with pytest.raises(TableError, match=r"cannot read .*t\.sas7bcat', which says what values"):
+        open_table(path)
 
 
 def test_days_and_times_that_are_none_are_judged_by_the_schema(tmp_path: Path) -> None:

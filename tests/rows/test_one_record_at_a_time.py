@@ -228,6 +228,14 @@ def as_statistics(ending: str) -> Callable[[pa.Table, Path], object]:
         writers = {".sav": "write_sav", ".dta": "write_dta", ".xpt": "write_xport"}
         kept = [pa.array([c[:200].replace("\0", "") for c in column.to_pylist()])
                 for column in rows.columns]  # fmt: skip
+        if ending == ".sas7bdat":
+            from tests.rows.sas import write_table
+
+            columns = {
+                name: one.to_pylist() for name, one in zip(rows.column_names, kept, strict=True)
+            }
+            write_table(path, columns, {}, {})
+            return path
         getattr(pyreadstat, writers[ending])(pa.table(kept, rows.column_names).to_pandas(), path)
         return path
 
@@ -331,7 +339,8 @@ READERS: dict[str, Callable[[pa.Table, Path], object]] = {
     "csv in Windows-1252": as_encoded("windows-1252"),
     "SPSS": as_statistics(".sav"),
     "Stata": as_statistics(".dta"),
-    "SAS": as_statistics(".xpt"),
+    "SAS": as_statistics(".sas7bdat"),
+    "SAS transport": as_statistics(".xpt"),
     "Excel": as_excel,
     "JSON lines": as_json_lines,
     "Feather": as_feather,

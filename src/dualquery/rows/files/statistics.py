@@ -36,6 +36,9 @@ _DAYS = re.compile(
 _MOMENTS = re.compile(r"DATETIME[\d.]*|YMDHMS[\d.]*|%-?t[cC].*|(E8601|B8601)D[TN][\d.]*")
 _TIMES = re.compile(r"M?TIME[\d.]*|(E8601|B8601)TM[\d.]*|HHMM[\d.]*")
 
+_WIDTH = re.compile(r"\d*\.?\d*\Z")
+"""What follows the name of a format: how many characters are shown."""
+
 _SPSS = -12_219_379_200
 """14 October 1582, from which SPSS counts seconds, in seconds from 1970."""
 
@@ -57,7 +60,11 @@ class StatisticsTable(ArrowTable):
                         told.readstat_variable_types.items()}  # fmt: skip
         formats = told.original_variable_types
         self.shown_as = {name: str(formats.get(name) or "") for name in self.header}
-        self.documented = {name: _documentation(name, told) for name in self.header}
+        words = self._catalogue() if self.family == ".sas7bdat" else {}
+        self.documented = {
+            name: _documentation(name, told, words.get(_WIDTH.sub("", self.shown_as[name]), {}))
+            for name in self.header
+        }
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         asked, first = list(names) or list(self.header[:1]), 0
@@ -89,6 +96,24 @@ class StatisticsTable(ArrowTable):
                 f"({type(error).__name__}){way}"
             ) from None
         return found
+
+    def _catalogue(self) -> Mapping[str, Mapping[object, object]]:
+        """What values are called, by format: SAS keeps that in a file beside the table."""
+        for name in (f"{self.path.stem}.sas7bcat", "formats.sas7bcat"):
+            file = self.path.with_name(name)
+            if not file.is_file():
+                continue
+            try:
+                found: Mapping[str, Mapping[object, object]] = self._module.read_sas7bcat(
+                    str(file), **({} if self.encoding is None else {"encoding": self.encoding})
+                )[1].value_labels
+            except Exception as error:  # of pyreadstat
+                raise TableError(
+                    f"cannot read {str(file)!r}, which says what values of {self.path.name!r} are "
+                    f"called: it is damaged, or no SAS catalogue ({type(error).__name__})"
+                ) from None
+            return found
+        return {}
 
     def _column(self, name: str, cells: Sequence[object]) -> pa.Array:
         if self.is_text[name]:
@@ -122,8 +147,8 @@ class StatisticsTable(ArrowTable):
         return (numbers / 1000 if self.family == ".dta" else numbers) + _SAS
 
 
-def _documentation(name: str, told: Any) -> Documented:
-    labels = told.variable_value_labels.get(name, {})
+def _documentation(name: str, told: Any, words: Mapping[object, object]) -> Documented:
+    labels = told.variable_value_labels.get(name, {}) or words
     missing = told.missing_ranges.get(name, ())
     points = [one["lo"] for one in missing if one["lo"] == one["hi"]]
     level = told.variable_measure.get(name, "")
