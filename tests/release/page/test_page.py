@@ -280,6 +280,31 @@ def test_it_says_who_publishes_it(schema: Schema) -> None:
     assert links == {"mailto:data@office.example", "https://licences.example/by"}
 
 
+def test_a_reader_gets_five_answers_before_anything_else(schema: Schema) -> None:
+    """What is this and whose, how sure is a number, may I publish it, how private, how to cite."""
+    plain = made_release(schema)
+    release = with_mixture(plain, 3, rehearsed=True).with_about(ABOUT)
+    text = " ".join(" ".join(read(render_page(release)).text).split())
+    first, *answers = re.split(
+        r"What is this\? |How sure is a number\? |May I publish it\? |How private is it\? "
+        r"|How do I cite it\? ",
+        text.partition(" Ask Columns ")[0],
+    )
+    assert "Survey <b>2025</b>" in first
+    what, sure, publish, private, cite = answers
+    assert "a private table of 10,000 records and 6 columns" in what
+    assert "Published by Office & Co" in what
+    assert re.search(
+        r"true one in about 95 of 100 cases\. A share of 10 % is known to ± [\d.]+", sure
+    )
+    assert publish.startswith("Yes, under https://licences.example/by")
+    assert re.search(r"right in 50 of 100 cases .* in at most \d\d\.\d of 100", private)
+    assert "copied as a sentence with its source" in cite
+    text = " ".join(" ".join(read(render_page(plain)).text).split())
+    assert "named no licence: ask before you reuse it" in text
+    assert "does not say how far its numbers may be off" in text
+
+
 def test_an_address_that_is_mischief_is_only_text(schema: Schema) -> None:
     about = {"contact": "javascript:alert(1)", "licence": "https://a'b"}
     parser = read(render_page(made_release(schema).with_about(about)))
