@@ -378,13 +378,36 @@ def test_plan(run, files) -> None:
     done = run(*common, "--delta", 1e-6, "--json")
     figures = json.loads(done.out)
     assert set(figures) == {
-        "rounds", "samples", "eta", "player", "seconds", "memory_bytes", "epsilon",
+        "rounds", "samples", "eta", "player", "seconds", "memory_bytes", "visible", "epsilon",
     }  # fmt: skip
     assert set(figures["epsilon"]) == {"pure", "advanced", "per-round", "zcdp", "gaussian"}
     assert figures["epsilon"]["gaussian"] <= 1.0
     shown = run(*common, "--delta", 1e-6).out
     assert "rounds" in shown
     assert "pure does not cover it" in shown
+
+
+def test_a_plan_says_what_will_be_visible(run, files) -> None:
+    """What is measured, with its noise: 95 of 100 cells lie within it of their own count."""
+
+    def visible(rows: int, *more: object) -> float | None:
+        asked = ("plan", "--schema", files / "schema.toml", "--epsilon", 1, "--delta", 1e-6)
+        done = run(*asked, "--rows", rows, "--marginals", "1,2", *more, "--json")
+        found: float | None = json.loads(done.out)["visible"]
+        return found
+
+    few, many = visible(5000), visible(10_000)
+    assert few is not None
+    assert many is not None
+    assert few > 1.3 * many
+    assert visible(5000, "--player", "record") is None
+    made = dq.DualQuery(epsilon=1.0, delta=1e-6, marginals=(1, 2), seed=1)
+    table = files / "table.csv"
+    release = made.fit(table, schema=dq.Schema.load(files / "schema.toml"))
+    rows = release.privacy.rows
+    found = visible(rows)
+    noise = min(one.variance**0.5 for one in release.transcript.measurements)
+    assert found == pytest.approx(1.96 * noise / rows, rel=0.05)
 
 
 def test_a_delta_of_0_with_the_pure_accountant_is_taken_by_every_command(
