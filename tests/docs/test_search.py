@@ -1,4 +1,4 @@
-"""The built documents, opened from a disk: the search answers."""
+"""The built documents, opened from a disk: the search answers, and all fits on a phone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,38 @@ from tests.browser.conftest import browser  # noqa: F401 - a fixture
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.slow
-def test_the_search_works_from_a_disk(browser, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    command = [sys.executable, "-m", "tools.documents", str(tmp_path)]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built documents."""
+    folder = tmp_path_factory.mktemp("documents")
+    command = [sys.executable, "-m", "tools.documents", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return folder / "docs"
 
+
+@pytest.mark.slow
+def test_no_page_is_wider_than_a_phone(browser, site: Path) -> None:  # noqa: F811 - the fixture
+    """Long formulas, tables and lines of code scroll by themselves."""
+    phone = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    widths = {}
+    try:
+        for page in sorted(site.rglob("*.html")):
+            browser.get(page.as_uri())
+            widths[page.name] = browser.execute_script(
+                "return document.documentElement.scrollWidth"
+            )
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert {name: width for name, width in widths.items() if width > 390} == {}
+    assert len(widths) > 80
+
+
+@pytest.mark.slow
+def test_the_search_works_from_a_disk(browser, site: Path) -> None:  # noqa: F811 - the fixture
     from selenium.webdriver.support.ui import WebDriverWait
 
-    browser.get((tmp_path / "docs" / "guide" / "quick-start.html").as_uri())
+    browser.get((site / "guide" / "quick-start.html").as_uri())
     # The search is a dialog in a shadow of the page: only scripts look into it.
     browser.execute_script("document.querySelector('.md-search__button').click()")
     WebDriverWait(browser, 10).until(lambda driver: results(driver) is not None)

@@ -58,4 +58,4 @@ def _formula(found: re.Match[str]) -> str:
     block, inline = found.groups()
     shown = mathml(block or inline, display=block is not None)
     # Markdown would take a line that begins with a formula for a block of HTML.
-    return shown if block else f"<span>{shown}</span>"
+    return f'<div class="formula">{shown}</div>' if block else f"<span>{shown}</span>"
