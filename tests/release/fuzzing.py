@@ -207,11 +207,18 @@ def revalued(folder: Path, random: np.random.Generator) -> None:
 
 
 def redescribed(folder: Path, random: np.random.Generator) -> None:
-    """Change a value anywhere in `release.json`, and its digest with it."""
+    """Change a value anywhere in `release.json`, and its digest with it.
+
+    A kind of place is chosen before a place: else most changes would be in lists that are long.
+    """
     path = folder / "release.json"
     content = json.loads(path.read_text(encoding="utf-8"))
-    parents = [place for place in _places(content) if place[1] not in ("digest",)]
-    inside, key = parents[random.integers(len(parents))]
+    kinds: dict[str, list[tuple[object, object]]] = {}
+    for kind, inside, key in _places(content):
+        kinds.setdefault(kind, []).append((inside, key))
+    kinds.pop(".digest", None)
+    alike = kinds[sorted(kinds)[random.integers(len(kinds))]]
+    inside, key = alike[random.integers(len(alike))]
     values = (*NASTY, *WORDS)
     if random.random() < 0.1 and isinstance(inside, dict):
         del inside[key]
@@ -222,14 +229,16 @@ def redescribed(folder: Path, random: np.random.Generator) -> None:
         resealed(folder)
 
 
-def _places(content: object) -> Iterator[tuple[object, object]]:
+def _places(content: object, above: str = "") -> Iterator[tuple[str, object, object]]:
+    """Every value: its kind, which all entries of a list share, what it is in, and its key."""
     entries = (
         content.items() if isinstance(content, dict)
         else enumerate(content) if isinstance(content, list) else ()
     )  # fmt: skip
     for key, value in entries:
-        yield content, key
-        yield from _places(value)
+        kind = f"{above}.{key if isinstance(content, dict) else '#'}"
+        yield kind, content, key
+        yield from _places(value, kind)
 
 
 CHANGES: Sequence[Callable[[Path, np.random.Generator], None]] = (

@@ -175,6 +175,26 @@ def test_a_large_array_that_nobody_asked_for_takes_no_memory(
 
 
 @pytest.mark.parametrize(
+    "value", [float("inf"), float("-inf"), float("nan"), 1e308, -1e308, 10**400, "x", True, [], {}]
+)
+@pytest.mark.parametrize(
+    ("which", "name"), [(RECORD, "value"), (RECORD, "bound"), (MODEL, "log_likelihood")]
+)
+def test_figures_of_a_round_that_no_game_has(
+    which: str, name: str, value: object, kept: dict[str, Path], tmp_path: Path
+) -> None:
+    """The page draws them."""
+    out = Path(shutil.copytree(kept[which], tmp_path / "out"))
+    content = json.loads((out / "release.json").read_text("utf-8"))
+    content["rounds"][0][name] = value
+    (out / "release.json").write_text(json.dumps(content), "utf-8")
+    resealed(out)
+    with pytest.raises(ReleaseError, match=rf"{name} of a round is") as refused:
+        dq.load(out)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("key", "value"),
     [("components", 10**9), ("final_steps", 10**12), ("rate", "x"), ("seed", None)],
 )

@@ -98,6 +98,20 @@ def test_figures_beside_the_main_one_are_checked_too(out: Path) -> None:
         dq.load(out)
 
 
+@pytest.mark.parametrize("figures", ["by_accountant", "replacement"])
+def test_a_statement_that_leaves_out_its_own_accountant(
+    tmp_path: Path, schema: Schema, rows: pa.Table, figures: str
+) -> None:
+    job = dq.DualQuery(2.0, 1e-3, neighbours="add-remove", rows=1000, queries=20, rounds=2,
+                       samples=5, eta=3.0, player="record", refit=False)  # fmt: skip
+    out = job.fit(rows, schema=schema).save(tmp_path / "out")
+    edit(out, lambda content: content["privacy"][figures].pop("pure"))
+    dq.load(out)  # of another accountant, which may be newer than the release
+    edit(out, lambda content: content["privacy"][figures].pop("gaussian"))
+    with pytest.raises(ReleaseError, match="what it costs by its own accountant"):
+        dq.load(out)
+
+
 def test_fewer_rounds_than_were_drawn(out: Path) -> None:
     edit(out, lambda content: content["rounds"].pop())
     with pytest.raises(ReleaseError, match=r"temperatures has shape .* as its rounds"):

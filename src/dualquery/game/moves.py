@@ -21,6 +21,9 @@ from dualquery.base.stored import Array, Arrays, Document, Json
 
 Singles = npt.NDArray[np.float32]
 
+LARGEST = 1e15
+"""The largest figure of a round that is believed; a game counts at most so many draws."""
+
 
 @dataclass(frozen=True, eq=False)
 class RecordMove:
@@ -167,4 +170,6 @@ def _number(notes: Document, name: str) -> float:
     value = notes[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ReleaseError(f"{name} of a round is {value!r}; expected a number")
+    if not abs(value) <= LARGEST:  # NaN compares as neither
+        raise ReleaseError(f"{name} of a round is none that a game has")
     return value

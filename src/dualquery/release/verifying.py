@@ -252,7 +252,9 @@ def check_statement(stated: PrivacyStatement, transcript: Transcript) -> None:
         (again.by_accountant, stated.by_accountant, "ε by the {} accountant"),
         (again.replacement, stated.replacement, "ε for replacement by the {} accountant"),
     ):
-        # An accountant that is newer than the release has nothing to be compared with.
+        # Another accountant, newer than the release, has nothing to be compared with.
+        if stated.accountant in ours and stated.accountant not in theirs:
+            raise ReleaseError("its statement does not say what it costs by its own accountant")
         pairs += [(words.format(name), theirs[name], ours[name]) for name in ours if name in theirs]
     for name, stated_value, found in pairs:
         if not (stated_value == found or math.isclose(stated_value, found, rel_tol=SAME)):

@@ -289,6 +289,31 @@ MUTANTS = (
         "A fit would hold shares of codes that there are not.",
     ),
     Mutant(
+        "gate-figures-of-rounds-believed",
+        "src/dualquery/game/moves.py",
+        "    if not abs(value) <= LARGEST:  # NaN compares as neither\n",
+        "    if False:\n",
+        ("tests/release/test_gate.py::test_figures_of_a_round_that_no_game_has",),
+        "The page would draw a figure that is not finite, and end in an error of its own.",
+    ),
+    Mutant(
+        "gate-errors-of-any-shape",
+        _DECLARED,
+        "    if errors.size and (",
+        "    if False and (",
+        (_FORGED,),
+        "The error of an answer would be read from beyond its table.",
+    ),
+    Mutant(
+        "gate-certificate-believed",
+        "src/dualquery/release/certificate.py",
+        "    return certify(transcript, workload, eta, alpha, beta)\n",
+        "    told = {name: content[name] for name in Guarantee.__match_args__}\n"
+        "    return Certificate(alpha, beta, Guarantee(**told))\n",
+        ("tests/release/test_certificate.py::test_what_a_file_claims_to_follow_is_not_believed",),
+        "A file could claim that all answers are within 0.001.",
+    ),
+    Mutant(
         "gate-description-not-compared",
         "src/dualquery/release/reading.py",
         '    if has_digest and content["digest"] != content_digest(content):\n',
