@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import dualquery as dq
+from dualquery.model.standard_errors import ErrorTable
 from dualquery.rows.opening import open_table
 from tests.cli.conftest import in_a_process
+from tests.release.page.releases import made_release, with_mixture
 
 
 def test_release_answer_sample_evaluate(run, files, release) -> None:
@@ -443,6 +445,35 @@ def test_plan_of_several_releases(run, files) -> None:
     missing = run("plan", "--schema", files / "schema.toml", "--epsilon", 1, "--delta", 1e-6)
     assert missing.code == 2
     assert "--rows is missing" in missing.err
+
+
+@pytest.mark.parametrize(("error", "hidden"), [(0.2, True), (1e-5, False)])
+def test_a_relation_that_its_interval_does_not_show_is_below_the_noise(
+    run, schema, tmp_path, error: float, hidden: bool
+) -> None:
+    base = with_mixture(made_release(schema, 30), 3, rehearsed=True)
+    scale = np.full_like(base.errors.scale, error)
+    release = base.with_model(base.model, ErrorTable(scale))
+    release.save(tmp_path / "out")
+    asked = ("answer", tmp_path / "out", "smoker", "--given", "age>=50")
+    everyone, told = float(release.answer("smoker")), release.answer("smoker", given="age>=50")
+    assert (told.low <= everyone <= told.high) == hidden
+    assert ("relation below the noise: smoker=1 is" in run(*asked).err) == hidden
+    (one,) = json.loads(run(*asked, "--json").out)["answers"]
+    assert one["below_noise"] == hidden
+    (plain,) = json.loads(run("answer", tmp_path / "out", "smoker", "--json").out)["answers"]
+    assert "below_noise" not in plain
+
+
+def test_plan_says_which_relations_will_be_visible(run, files) -> None:
+    asked = ("plan", "--schema", files / "schema.toml", "--delta", 1e-6)
+    few, many = (
+        json.loads(run(*asked, "--rows", rows, "--epsilon", 1, "--json").out)["visible_relation"]
+        for rows in (5_000, 50_000)
+    )
+    assert 0.0 < many < few
+    said = run(*asked, "--rows", 50_000, "--epsilon", 1).out
+    assert f"relation correlations from {many:.2g} on stand out of the noise, typically" in said
 
 
 def test_plan_of_the_papers_algorithm(run, files) -> None:

@@ -47,6 +47,7 @@ def answer(
         if condition is about:  # a limit inside a bin is said as it was asked
             told_given = format_formula(condition, release.schema)
     found: list[tuple[str, Formula, Figure]] = []
+    hidden: dict[str, Figure] = {}  # by query, the share among all records
     wrong: list[tuple[str, QueryError]] = []
     for text in queries:
         try:
@@ -58,6 +59,10 @@ def answer(
                 asked, shown = read, format_formula(read, release.schema)
                 figure = release.answer(asked, given=given, unknown=unknown)
             found.append((shown, asked, figure))
+            if given is not None and figure.low is not None and figure.high is not None:
+                every = release.answer(text, unknown=unknown)
+                if figure.low <= float(every) <= figure.high:
+                    hidden[shown] = every
         except QueryError as error:
             wrong.append((text, error))
     if not found:
@@ -69,7 +74,10 @@ def answer(
             "source": release.source,
             "stamp": release.stamp,
             "unknown": names,
-            "answers": [_plain(text, figure) for text, _, figure in found],
+            "answers": [
+                _plain(text, figure) | ({} if given is None else {"below_noise": text in hidden})
+                for text, _, figure in found
+            ],
         }
         if told_given is not None:
             told["given"] = told_given
@@ -82,6 +90,12 @@ def answer(
         for text, _, figure in found:
             options.echo(f"{_written(figure)}  {text}")
         _notes(release, [figure for _, _, figure in found], names)
+        for text, every in hidden.items():
+            options.echo(
+                f"relation below the noise: {text} is {float(every):.3g} of all records, which the "
+                "interval holds, too",
+                err=True,
+            )
     for text, refused in wrong:
         options.echo(f"error: query {text!r}: {refused.on_the_command_line}", err=True)
     return 1 if wrong else 0

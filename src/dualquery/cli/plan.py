@@ -13,6 +13,7 @@ import typer
 from dualquery.cli import options
 
 if TYPE_CHECKING:
+    from dualquery.domain.schema import Schema
     from dualquery.estimator.promise import Promise
     from dualquery.game.plan import Estimate, Plan
 
@@ -60,6 +61,7 @@ def plan(
     from dualquery.estimator import DualQuery
     from dualquery.estimator.job import listed
     from dualquery.estimator.promise import promise_of
+    from dualquery.estimator.visible import visible_relation
     from dualquery.game.plan import estimate
     from dualquery.privacy.statement import finite, weak_promises
     from dualquery.workloads.interest import names, numbers
@@ -101,13 +103,14 @@ def plan(
         **({} if made.free is None else {"free": asdict(made.free)}),
         **asdict(costs),
         "visible": _visible(made),
+        "visible_relation": visible_relation(made.tables, declared),
         "epsilon": {name: finite(value) for name, value in made.epsilon.items()},
         **({} if promise is None else {"theorem": promise.to_dict()}),
     }
     if as_json:
         options.echo(json.dumps(figures))
     else:
-        _print(made, costs)
+        _print(made, costs, declared)
         if promise is not None:
             _print_promise(promise)
 
@@ -126,7 +129,8 @@ def _visible(made: Plan) -> float | None:
     return 1.96 * min(noise) / made.budget.rows if noise else None
 
 
-def _print(made: Plan, costs: Estimate) -> None:
+def _print(made: Plan, costs: Estimate, schema: Schema) -> None:
+    from dualquery.estimator.visible import visible_relation
     from dualquery.privacy.rounding import rounded_up
     from dualquery.privacy.statement import four_digits
 
@@ -148,6 +152,10 @@ def _print(made: Plan, costs: Estimate) -> None:
         options.echo(
             f"visible  values and pairs are measured to ±{visible:.2%}, in 95 of 100 cases"
         )
+    relation = visible_relation(made.tables, schema)
+    if relation is not None:
+        weak = f"correlations from {relation:.2g} on stand" if relation < 1.0 else "none will stand"
+        options.echo(f"relation {weak} out of the noise, typically")
     options.echo(f"time     about {costs.seconds:.0f} s on two cores")
     options.echo(f"memory   about {costs.memory_bytes / 2**20:.0f} MiB")
     by_name = ", ".join(

@@ -85,6 +85,7 @@ def release(
     from dualquery.domain.schema import Schema
     from dualquery.estimator import DualQuery
     from dualquery.release.directory import check_free
+    from dualquery.release.knowledge import knowledge
     from dualquery.release.registry import registry_entry
     from dualquery.workloads.interest import names, numbers
 
@@ -135,7 +136,8 @@ def release(
         text = json.dumps(registry_entry(made), indent=2, ensure_ascii=False)
         write_whole(registry, text + "\n")
     if as_json:
-        options.echo(json.dumps({"release": str(out), **made.summary()}))
+        told = {"release": str(out), **made.summary(), "relations": knowledge(made)}
+        options.echo(json.dumps(told))
     else:
         options.echo(describe(made, out))
 
@@ -186,6 +188,7 @@ def _course(made: Release) -> str:
 def describe(made: Release, out: Path) -> str:
     """The result of a run, in a few lines."""
     from dualquery.release.certificate import describe_certificate
+    from dualquery.release.knowledge import FitDistance, KnownPairs
 
     lines = [
         f"release: {out}",
@@ -193,6 +196,8 @@ def describe(made: Release, out: Path) -> str:
         f"{len(made.workload):,} queries, {_course(made)}",
         f"answers and rows come from the {made.source}",
     ]
+    known = KnownPairs.of(made), FitDistance.of(made)
+    lines.extend(one.told for one in known if one is not None)
     if made.parameters.alpha is not None:
         lines.append(made.parameters.accuracy)
     if made.certificate is not None:

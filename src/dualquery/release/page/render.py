@@ -11,6 +11,7 @@ import numpy as np
 from dualquery.privacy.rounding import decimals_up
 from dualquery.release.asking.figure import WITHIN
 from dualquery.release.certificate import describe_certificate
+from dualquery.release.knowledge import FitDistance, KnownPairs
 from dualquery.release.page.about import byline, citing, linked
 from dualquery.release.page.card import best_guess, card
 from dualquery.release.page.course import course
@@ -156,6 +157,25 @@ def _accuracy(release: Published) -> dict[str, str]:
     return {"Accuracy": f"<p>{escape(told[0].upper() + told[1:])}.</p>"}
 
 
+def _relations(release: Published) -> dict[str, str]:
+    """Which pairs were not measured, and how far the model is from what was."""
+    pairs, fit = KnownPairs.of(release), FitDistance.of(release)
+    told = [one.told for one in (pairs, fit) if one is not None]
+    if not told:
+        return {}
+    content = "".join(f"<p>{escape(one[0].upper() + one[1:])}.</p>" for one in told)
+    if pairs is not None and pairs.left_out:
+        lines = "".join(
+            f"<li>{escape(name)}: {escape(', '.join(others))}</li>"
+            for name, others in pairs.left_out.items()
+        )
+        content += (
+            "<details><summary>Columns that were not measured together</summary>"
+            f"<ul>{lines}</ul></details>"
+        )
+    return {"Relations": content}
+
+
 def _specialists(release: Published) -> str:
     """What few readers need, folded away and not printed."""
     privacy = release.privacy
@@ -170,6 +190,7 @@ def _specialists(release: Published) -> str:
         "The promise in figures": promise,
         "Accountants": accountants_section(privacy),
         "The course of the game": course(release.transcript),
+        **_relations(release),
         **_accuracy(release),
         "Parameters": parameter_table(release.parameters.to_dict()),
     }

@@ -9,6 +9,9 @@ Object.assign(dualquery, (() => {
   const shell = (text) => (/^[\w.,:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   const overlaps = (one, other) => one.low !== null && other.low !== null &&
     one.low <= other.high && other.low <= one.high;
+  // The end of a sentence about some records and all: what an interval does not tell apart is said.
+  const ending = (some, all) => (all && some.low !== null && some.low <= all.value &&
+    all.value <= some.high ? ". The relation is below the noise." : ".");
 
   class View {
     constructor(questions, state, find = "") {
@@ -186,7 +189,7 @@ Object.assign(dualquery, (() => {
         return [where ? `Among ${this.people}, ` : "", ...told(f),
                 where ? "" : ` of all ${this.people}`, ` have ${what}`,
                 ...(everyone ? [`; among all ${this.model.people} it is `, ...told(everyone)] : []),
-                "."];
+                ending(f, everyone)];
       }
       if (this.numeric) {
         const f = this.overall;
@@ -194,7 +197,7 @@ Object.assign(dualquery, (() => {
         const everyone = where ? this.figureOf(new Condition(this.model, [])) : null;
         return [`The ${figure} of ${column.label} is `, ...told(f), ` among ${where ? "" : "all "}`,
                 this.people, ...(everyone ? [`; among all ${this.model.people} it is `,
-                                             ...told(everyone)] : []), "."];
+                                             ...told(everyone)] : []), ending(f, everyone)];
       }
       const rows = this.kind === "cross" ? null : this.chart.rows;
       if (!rows) {
@@ -222,7 +225,7 @@ Object.assign(dualquery, (() => {
       const named = (row) => ` for ${by.label} ${row.label}`;
       if (from === to) return [`${what}${among} is `, ...told(from.figure), `${named(from)}.`];
       const end = overlaps(from.figure, to.figure)
-        ? ". These two cannot be told apart." : ".";
+        ? ". These two cannot be told apart: the relation is below the noise." : ".";
       return [`${what}${among} goes from `, ...told(from.figure), named(from), " to ",
               ...told(to.figure), named(to), end];
     }
