@@ -93,4 +93,23 @@ MUTANTS = (
         ("tests/game/test_held_out.py::test_what_a_model_misses_is_seen_beside_noise",),
         "The noise of the counts that judge a fit counts as the fit's error.",
     ),
+    Mutant(
+        "held-out-by-what-was-shown",
+        _HELD_OUT,
+        "            kept.append(replace(one, counts=one.counts - noise.astype(np.int64)))\n",
+        "            kept.append(shown[-1])\n",
+        ("tests/game/test_held_out.py::test_a_fit_to_loud_tables_misses_more",),
+        "A fit is judged by the noise that it was fitted to, and seems to miss nothing.",
+    ),
+    Mutant(
+        "visible-without-being-chosen",
+        "src/dualquery/estimator/visible.py",
+        "    return max(measured, above / (temperature * SCORE * rows))\n",
+        "    return measured\n",
+        (
+            "tests/estimator/test_visible.py::"
+            "test_where_draws_choose_pairs_such_a_relation_is_chosen_in_95_of_100_cases",
+        ),
+        "A plan promises relations that draws may never choose to measure.",
+    ),
 )
