@@ -203,6 +203,23 @@ def test_files_outside_of_the_directory_are_not_looked_at(out: Path) -> None:
         dq.load(out)
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowCapacityError, MemoryError]
+)
+def test_records_that_arrow_cannot_describe(
+    out: Path, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flipped bit makes integers of a hundred bits, which are an error of another kind."""
+
+    def refused(path: Path) -> None:
+        raise kind("Integers with more than 64 bits\nnot implemented")
+
+    monkeypatch.setattr(parquet, "read_metadata", refused)
+    with pytest.raises(ReleaseError, match=r"records\.parquet': Integers with .* not impl") as said:
+        dq.load(out)
+    assert "\n" not in str(said.value)
+
+
 def test_records_are_bounded_before_anyone_unpacks_them(out: Path) -> None:
     """A column of one value packs to nothing: few bytes can declare very many records."""
     honest = parquet.read_table(out / "records.parquet")

@@ -93,7 +93,7 @@ def refusing(folder: Path) -> Iterator[None]:
         raise
     except (
         OSError, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError,
-        ArithmeticError,
+        ArithmeticError, NotImplementedError, MemoryError,
     ) as error:  # fmt: skip
         said = " ".join(str(error).split())
         raise ReleaseError(f"cannot read release {str(folder)!r}: {said}") from None

@@ -179,6 +179,7 @@ def check_records(path: Path, rows: int, schema: Schema) -> None:
         rows: the most rows it may have.
         schema: whose attributes are its columns.
     """
+    import pyarrow as pa
     from pyarrow import parquet
 
     from dualquery.release.frames import WIDEST
@@ -189,8 +190,13 @@ def check_records(path: Path, rows: int, schema: Schema) -> None:
         length = int.from_bytes(stream.read(4), "little")
     if length > FOOTER + FOOTER_OF_COLUMN * len(names):
         raise ReleaseError(f"{str(path)!r} has a description of {length:,} bytes")
-    described = parquet.read_metadata(path)
-    if described.schema.to_arrow_schema().names != names:
+    try:
+        described = parquet.read_metadata(path)
+        found = described.schema.to_arrow_schema().names
+    except (pa.ArrowException, MemoryError) as error:
+        said = " ".join(str(error).split())
+        raise ReleaseError(f"cannot read {str(path)!r}: {said}") from None
+    if found != names:
         raise ReleaseError(f"{str(path)!r} has other columns than its schema")
     groups = [described.row_group(number) for number in range(described.num_row_groups)]
     declared = (described.num_rows, *(group.num_rows for group in groups))
