@@ -82,8 +82,9 @@ def play_tables(
             elif step.kind is Kind.CHOICE:
                 against = player.against(known, number)
                 beta = plan.purse.choice_temperature(step.share, step.tables)
-                tables = player.candidates(known)
-                made_choice = choose_tables(tabulate, tables, against, beta, step.tables, made)
+                tables = player.candidates(known, step)
+                chosen = min(step.tables, len(tables))
+                made_choice = choose_tables(tabulate, tables, against, beta, chosen, made)
                 released = Released.measured(made_choice)
             elif is_about_rare_cells(player, known, step):
                 assert rare is not None  # a plan of rare cells is played by those who count them
@@ -133,7 +134,9 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         return is_rare_step(step, one, player, known)
     if isinstance(one, Choice):
         beta = plan.purse.choice_temperature(step.share, step.tables)
-        return step.kind is Kind.CHOICE and one.is_of(player.candidates(known), beta, step.tables)
+        tables = player.candidates(known, step)
+        chosen = min(step.tables, len(tables))
+        return step.kind is Kind.CHOICE and one.is_of(tables, beta, chosen)
     if step.kind is Kind.CHOICE or is_about_rare_cells(player, known, step):
         return False
     tables = one.marginals.attributes

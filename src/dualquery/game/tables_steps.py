@@ -52,6 +52,8 @@ class Step:
     level: int = 0
     """Of pairs and triples: how much more, or less, the workload asks about these tables than
     about most; see `levels_of`."""
+    arity: int = 2
+    """Of a choice: how many attributes its tables have."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,9 @@ def levelled(
     ]
 
 
-def rounds_of_choices(chosen: float, named: float, rounds: int, tables: int) -> list[Step]:
+def rounds_of_choices(
+    chosen: float, named: float, rounds: int, tables: int, arity: int = 2
+) -> list[Step]:
     """Rounds that choose tables, each followed by their measurement.
 
     Args:
@@ -226,12 +230,13 @@ def rounds_of_choices(chosen: float, named: float, rounds: int, tables: int) -> 
         named: the share for all tables that are chosen.
         rounds: how many.
         tables: per round.
+        arity: of the tables.
     """
     return [
         step
         for _ in range(rounds)
         for step in (
-            Step(Kind.CHOICE, chosen / rounds, tables=tables),
+            Step(Kind.CHOICE, chosen / rounds, tables=tables, arity=arity),
             Step(Kind.NAMED, named / rounds, tables=tables),
         )
     ]
