@@ -20,12 +20,11 @@ from dualquery.engines.local import LocalEngine
 from dualquery.estimator import settings
 from dualquery.game import tables as tables_module
 from dualquery.game.declared import check_measured
-from dualquery.game.tables_plan import AGAIN, ONCE_MORE, make_tables_plan
+from dualquery.game.tables_plan import AGAIN, make_tables_plan
 from dualquery.game.tables_player import Known, TablesPlayer
 from dualquery.game.tables_shape import Shape
 from dualquery.game.tables_steps import Kind, TablesPlan
 from dualquery.game.transcript import Released, Transcript
-from dualquery.model.again import own_tables, spread_of
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
 from dualquery.privacy.measuring import Measurement, measure
@@ -100,10 +99,8 @@ def known_after(player: TablesPlayer, first: Measurement) -> Known:
 def test_the_share_is_kept_only_where_a_column_has_a_long_tail() -> None:
     plan = plan_of()
     assert Shape.of(ASKED).long == 1
-    assert [step.kind for step in plan.steps[:4]] == [
-        Kind.ONE_WAY, Kind.AGAIN, Kind.AGAIN, Kind.PAIRS,
-    ]  # fmt: skip
-    assert [step.share for step in plan.steps[1:3]] == [AGAIN, ONCE_MORE]
+    assert [step.kind for step in plan.steps[:3]] == [Kind.ONE_WAY, Kind.AGAIN, Kind.PAIRS]
+    assert plan.steps[1].share == AGAIN
     short = Schema(tuple(one for one in SCHEMA.attributes if one.name != "cost"))
     other = make_tables_plan(Budget(2.0, 1e-3, 4000), Shape.of(all_marginals(short, 2)))
     assert other is not None
@@ -154,18 +151,17 @@ def test_an_unsure_mean_is_measured_in_few_cells_that_do_not_overlap() -> None:
     assert not player.may_be_second(age)
 
 
-def test_where_means_are_sure_the_share_goes_to_the_pairs() -> None:
+def test_where_means_are_sure_the_share_goes_to_one_way_tables() -> None:
+    """Not to all pairs: where a few are chosen, noisy tables of all of them would do harm."""
     player = TablesPlayer(ASKED, plan_of(200_000), fine=True)
     known = known_after(player, one_way(200_000, 3.0))
-    step = player.plan.steps[1]
-    found = player.marginals(known, step)
-    np.testing.assert_array_equal(
-        found.attributes, player.marginals(known, player.plan.steps[3]).attributes
-    )
+    found = player.marginals(known, player.plan.steps[1])
+    np.testing.assert_array_equal(found.attributes, player.used[:, None])
+    assert found.groups is player.stack(known).groups
     assert player.may_be_second(found)
-    purse, shares = player.plan.purse, [one.share for one in player.plan.steps[1:4]]
-    tells = sum(purse.deviation(share, len(found)) ** -2.0 for share in shares)
-    assert tells == pytest.approx(purse.deviation(sum(shares), len(found)) ** -2.0, rel=1e-3)
+    pairs = player.marginals(known, player.plan.steps[2])
+    assert pairs.arity == 2
+    assert not player.may_be_second(pairs)
 
 
 def test_a_model_hears_the_bins_of_both_tables_together() -> None:
@@ -199,69 +195,6 @@ def second_after(
     cells = np.bincount(tables.groups.of_attribute(COST), exact).astype(np.int64)
     again = measure(cells, tables, Noise.GAUSSIAN, noise, SeededSource(seed))
     return player._with(known, Released.measured(again))
-
-
-@pytest.mark.parametrize("heap", [False, True])
-def test_a_mean_that_is_still_unsure_is_measured_in_the_cells_that_tell_most(heap: bool) -> None:
-    """A plain twin: all pairs of cuts, one by one, with a dense covariance."""
-    player = TablesPlayer(ASKED, plan_of(), fine=True)
-    first = one_way(4000, 30.0)
-    if heap:
-        first.counts[2 + 7] += 4000
-    known = second_after(player, known_after(player, first), 25.0)
-    step = player.plan.steps[2]
-    third = player.marginals(known, step)
-    assert third.attributes.tolist() == [[COST]]
-    assert player.may_be_second(third)
-    sub_bins = SubBins.of(SCHEMA["cost"])
-    spread = spread_of(COST, SCHEMA, own_tables(COST, SCHEMA, (first, *known.again)), 4000.0,
-                       public=True)  # fmt: skip
-    surety, parts = spread.surety, len(sub_bins)
-    assert surety.heaps[7] == heap
-    units = np.eye(parts)
-    plain = np.array([surety.variance(one) for one in units])
-    dense = np.array(
-        [[(surety.variance(a + b) - plain[i] - plain[j]) / 2.0 for j, b in enumerate(units)]
-         for i, a in enumerate(units)]
-    )  # fmt: skip
-    shares = surety.spread / surety.spread.sum()
-    moves = sub_bins.means - sub_bins.means @ shares
-    noise = player.plan.purse.deviation(step.share, 1) / 4000.0
-
-    def left(low: int, high: int) -> float:
-        at = np.arange(parts)
-        cells = np.array([at < low, (at >= low) & (at < high), at >= high]) & ~surety.heaps
-        cells = cells.astype(float)
-        along = cells @ dense @ moves
-        both = cells @ dense @ cells.T + noise**2 * np.eye(3)
-        return float(moves @ dense @ moves - along @ np.linalg.inv(both) @ along)
-
-    every = {(i, j): left(i, j) for i in range(1, parts) for j in range(i + 1, parts)}
-    of_part = third.groups.of_attribute(COST)
-    assert (of_part[:parts] != of_part[parts]).all()  # missing cells stand alone
-    smooth = np.flatnonzero(~surety.heaps)
-    cuts = smooth[1:][np.diff(of_part[smooth]) != 0].tolist()
-    assert len(cuts) == 2
-    assert left(*cuts) == pytest.approx(min(every.values()), rel=1e-4)
-    assert min(every.values()) < 0.95 * np.median(list(every.values()))
-    if heap:
-        assert (of_part == of_part[7]).sum() == 1
-
-
-def test_a_mean_that_became_sure_leaves_the_third_share_to_the_pairs() -> None:
-    player = TablesPlayer(ASKED, plan_of(200_000), fine=True)
-    known = known_after(player, one_way(200_000, 60.0))
-    tables = player.marginals(known, player.plan.steps[1])
-    assert tables.attributes.tolist() == [[COST]]
-    exact = one_way(200_000, 1e-3).counts[2 : 2 + SCHEMA.fine.sizes[COST]]
-    cells = np.bincount(tables.groups.of_attribute(COST), exact).astype(np.int64)
-    again = measure(cells, tables, Noise.GAUSSIAN, 5.0, SeededSource(3))
-    after = player._with(known, Released.measured(again))
-    third = player.marginals(after, player.plan.steps[2])
-    assert third.arity == 2
-    np.testing.assert_array_equal(
-        third.attributes, player.marginals(after, player.plan.steps[3]).attributes
-    )
 
 
 def test_two_measurements_of_the_same_cells_are_one_with_both_shares() -> None:

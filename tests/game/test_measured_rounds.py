@@ -20,7 +20,7 @@ from dualquery.game.tables import play_tables
 from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_player import TablesPlayer
 from dualquery.game.tables_shape import Shape
-from dualquery.game.tables_steps import Kind
+from dualquery.game.tables_steps import Kind, Step, rounds_of_draws
 from dualquery.game.transcript import Released
 from dualquery.privacy.calibration import Budget
 from dualquery.privacy.events import Noise
@@ -57,12 +57,17 @@ def table() -> pa.Table:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fits of a few steps: what is fitted does not matter here."""
+    """Rounds of draws, and fits of a few steps: what is fitted does not matter here."""
 
     def short(budget: Budget, shape: Shape, **more):
         plan = make_tables_plan(budget, shape, **more)
+        steps = (
+            Step(Kind.ONE_WAY, 0.1, shape.attributes),
+            Step(Kind.PAIRS, 0.6, shape.pairs),
+            *rounds_of_draws(0.1, 0.2, 3, 10),
+        )
         return plan and replace(
-            plan, components=4, members=1, first_steps=3, round_steps=2, last_steps=2
+            plan, steps=steps, components=4, members=1, first_steps=3, round_steps=2, last_steps=2
         )
 
     monkeypatch.setattr(settings, "make_tables_plan", short)

@@ -62,11 +62,8 @@ def test_a_column_without_any_cell_is_measured_in_some_cells(sub_bins: int) -> N
     counts = np.full(marginals.cells, -50)
     counts[-1] = 3000
     first = Measurement(marginals, Noise.GAUSSIAN, 5.0, counts)
-    for measured in ((first,), (first, first)):
-        found = unsure_columns(
-            schema, np.arange(1), measured, 3000.0, lambda columns: 5.0 * columns, public=True
-        )
-        for cells in found.values():
-            assert len(cells) == marginals.cells
-            np.testing.assert_array_equal(np.unique(cells), np.arange(cells.max() + 1))
-            assert (cells[:-1] != cells[-1]).all()
+    found = unsure_columns(schema, np.arange(1), first, 3000.0, public=True)
+    for cells in found.values():
+        assert len(cells) == marginals.cells
+        np.testing.assert_array_equal(np.unique(cells), np.arange(cells.max() + 1))
+        assert (cells[:-1] != cells[-1]).all()

@@ -1,10 +1,8 @@
 """Which tables are measured and how the budget is split, from public quantities only.
 
-One-way tables are always measured, and columns with long tails once or twice more while their
-means are unsure. All pairs are measured while their noise stays small beside the number of records,
-and so are triples of narrow domains. Beyond that, draws choose the pairs that the model explains
-worst. Where noise is small, a part of the budget is left for a few rounds in which draws name the
-queries that are answered worst: draws say where, tables say what. The reasons are in
+All pairs are measured while their noise stays small beside the number of records, and so are all
+triples where theirs does. Where all pairs would be noisy, draws choose the pairs that the model
+explains worst. Every table gets the same noise, one-way tables too. The reasons are in
 docs/decisions/tables.md and docs/decisions/forest.md.
 """
 
@@ -35,25 +33,41 @@ FINE_STARTED = 0.05
 """The same where a public start says what they may look like: noisy tables then tell how far it
 can be trusted."""
 
-PAYING = 0.0053
-"""Rounds of draws pay while the noise of pairs is at most this share of the records. Beyond it,
-what they cost is worth more in the pairs."""
-
-NOISY = 0.0035
+NOISY = 0.0027
 """Pairs are chosen if the noise of all of them is above this share of the records: few tables with
 little noise tell more than many with much."""
 
-CHOICES = 5
-"""Rounds in which tables are chosen."""
+CHOICES, CHOOSING = 5, 0.08
+"""Rounds in which tables are chosen, and the share of the budget that choices cost. A score adds up
+a whole table, so it is cheap."""
 
-CHOSEN = 200
-"""The most tables that are chosen, of at most half of the pairs."""
+CHOSEN, CHOSEN_LEAST = 150, 50
+"""The most tables that are chosen, of at most half of the pairs, and the fewest that are worth
+choosing; fewer pairs are measured one and all."""
 
-CHOSEN_LEAST = 50
-"""The fewest tables that are worth choosing; fewer pairs are measured one and all."""
+PAYING = 0.0015
+"""Rounds of draws pay while the noise of pairs is at most this share of the records. Beyond it,
+what they cost is worth more in the pairs."""
 
-CHOOSING = 0.08
-"""The share of the budget that choices cost. A score adds up a whole table, so it is cheap."""
+ROUNDS, DRAWN, NAMED = 3, 0.1, 0.2
+"""Rounds of draws, and the shares of the budget for all draws and for the tables that they name."""
+
+FEWEST_DRAWS, MOST_DRAWS = 10, 500
+"""Per round."""
+
+PURE_DRAWS = 5
+"""Per round, where a pure budget is too small for all pairs."""
+
+AGAIN = 0.06
+"""The share for second tables of columns with long tails; if all their means are sure, for one-way
+tables once more."""
+
+TRIPLE_NOISE = 0.2
+"""Triples are measured while their noise, added up over the cells of a pair, is at most this share
+of the records."""
+
+MOST_CELLS = 2_000_000
+"""Cells of all triples: a fit goes through them in every step."""
 
 TREE, TREE_OF_CHOSEN = 5, 8
 """The most attributes that edges join, if all pairs are measured and if they are chosen. A step
@@ -66,39 +80,19 @@ share that cells have on average, and beyond."""
 MOST_NOISE = 0.1
 """The largest noise of a one-way table, as a share of the records, with which it says anything."""
 
-AGAIN, ONCE_MORE = 0.06, 0.12
-"""The shares for second tables of columns whose means are unsure, and for third ones. They are
-taken from pairs, or from triples, and go back to them if all means are sure."""
-
-NARROW = 3.0
-"""Attributes with so few codes on average have triples worth measuring outright: a step from k-way
-to (k+1)-way tables multiplies the precision of the k-way ones by (k + 1)/m, m codes each."""
-
-ROUNDS, FINER_ROUNDS = 3, 3
-"""Rounds of draws; more, of half as many draws, where the budget is large: few tables are then
-wrong enough to be named, and it takes several rounds until all of them were."""
-
-FEWEST_DRAWS, MOST_DRAWS = 10, 500
-"""Per round."""
-
-FEW_TRIPLES = 500
-"""If the budget is large and so few triples are asked, rounds make twice as many draws, up to the
-number of triples: nearly every one that is wrong can then be named."""
-
-PURE_DRAWS = 5
-"""Per round, where a pure budget is too small for all pairs."""
-
 WIDEST = 2_000
 """Attributes beyond which pairs are far too many to be measured one and all."""
 
-COMPONENTS, FINER_COMPONENTS = 32, 64
-"""Of each mixture, if its tables do not grow too large: edges hold what is strong."""
+COMPONENTS, FINER_COMPONENTS, FINEST_COMPONENTS = 32, 64, 128
+"""Of each mixture, if its tables do not grow too large: edges hold what is strong. The most where
+triples show what fewer cannot hold."""
 
 MEMBERS, ROUND_MEMBERS = 4, 1
 """Mixtures that are averaged; between rounds one is enough to say where tables come next."""
 
-FINER = 30_000.0
-"""Resolution from which fits get more components and more steps."""
+FINER, FINEST = 30_000.0, 1_000_000.0
+"""Resolutions from which fits get more components. The finest are half as many: they hardly differ
+from one another."""
 
 MOST_ENTRIES = 1_000_000
 """Entries of one mixture's tables."""
@@ -115,14 +109,9 @@ def make_tables_plan(budget: Budget, shape: Shape, *, started: bool = False) -> 
     if budget.accountant not in COVERED or shape.parities or shape.attributes > WIDEST:
         return None
     purse = Purse(budget)
-    resolution = _resolution(purse)
     fine = (FINE_STARTED if started else FINE) * budget.rows
-    # A start says much of what pairs would say; rounds find where it is wrong. Of Laplace noise,
-    # few tables get much less than all pairs do.
-    always = started or purse.noise is Noise.LAPLACE
-    paying = math.inf if always else PAYING * budget.rows
-    steps = _steps(purse, shape, resolution, fine, paying)
-    return None if steps is None else _plan(budget, shape, resolution, steps)
+    steps = _steps(purse, shape, fine, started or purse.noise is Noise.LAPLACE)
+    return None if steps is None else _plan(budget, shape, _resolution(purse), steps)
 
 
 def make_faint_plan(budget: Budget, shape: Shape) -> TablesPlan | None:
@@ -166,102 +155,108 @@ def _plan(budget: Budget, shape: Shape, resolution: float, steps: tuple[Step, ..
         resolution: of the whole run.
         steps: what is measured.
     """
+    kinds = {step.kind for step in steps}
+    most = FINER_COMPONENTS if resolution >= FINER else COMPONENTS
+    if resolution >= FINEST and Kind.TRIPLES in kinds:
+        most = FINEST_COMPONENTS
     return TablesPlan(
         budget,
         steps,
         resolution,
-        components=_components(resolution, shape.codes),
-        members=MEMBERS,
+        components=_components(most, shape.codes),
+        members=MEMBERS // 2 if most == FINEST_COMPONENTS else MEMBERS,
         round_members=ROUND_MEMBERS,
         first_steps=300,
         round_steps=200,
         last_steps=300,
-        largest_tree=TREE_OF_CHOSEN if any(step.kind is Kind.CHOICE for step in steps) else TREE,
+        largest_tree=TREE_OF_CHOSEN if Kind.CHOICE in kinds else TREE,
     )
 
 
-def _components(resolution: float, codes: int) -> int:
-    """More where more can be told apart, fewer where tables would grow too large."""
-    components = FINER_COMPONENTS if resolution >= FINER else COMPONENTS
-    while components > 8 and components * codes > MOST_ENTRIES:
-        components //= 2
-    return components
+def _components(most: int, codes: int) -> int:
+    """Fewer where tables would grow too large."""
+    while most > 8 and most * codes > MOST_ENTRIES:
+        most //= 2
+    return most
 
 
-def _steps(
-    purse: Purse, shape: Shape, resolution: float, fine: float, paying: float
-) -> tuple[Step, ...] | None:
-    """What is measured, for which shares.
+def _steps(purse: Purse, shape: Shape, fine: float, always: bool) -> tuple[Step, ...] | None:
+    """What is measured, for which shares: every table gets the same noise.
 
     Args:
         purse: the budget.
         shape: of the asked queries.
-        resolution: of the whole run.
         fine: the most noise of a cell that is still worth measuring.
-        paying: the most noise of a cell with which rounds of draws are worth their price.
+        always: whether rounds of draws pay however noisy pairs are. A start says much of what pairs
+            would say; rounds find where it is wrong. Of Laplace noise, few tables get much less
+            than all pairs do.
     """
-    if not shape.pairs:
-        return (Step(Kind.ONE_WAY, 1.0, shape.attributes),)
-    again = (AGAIN, ONCE_MORE) if shape.long else ()
-    second = [Step(Kind.AGAIN, share, shape.long) for share in again]
-    kept = sum(step.share for step in second)
-    if shape.pairs > MOST_SETS:
+    one_way, pairs = shape.attributes, shape.pairs
+    if not pairs:
+        return (Step(Kind.ONE_WAY, 1.0, one_way),)
+    if pairs > MOST_SETS:
         return None
-    if purse.noise is Noise.GAUSSIAN and math.isfinite(paying) and not shape.binary:
+    again = AGAIN if shape.long else 0.0
+    second = [Step(Kind.AGAIN, again, shape.long)] if again else []
+    free = 1.0 - DRAWN - NAMED if always else 1.0
+    noise = purse.deviation(free, one_way + pairs)
+    if not always and not shape.binary and noise > NOISY * purse.budget.rows:
         chosen = _chosen(purse, shape, fine)
-        if chosen and purse.deviation(0.6, shape.pairs) > NOISY * purse.budget.rows:
+        if chosen:
+            named = (1.0 - CHOOSING - again) * chosen / (one_way + chosen)
             return (
-                Step(Kind.ONE_WAY, 0.1, shape.attributes),
+                Step(Kind.ONE_WAY, 1.0 - CHOOSING - again - named, one_way),
                 *second,
-                *rounds_of_choices(CHOOSING, 0.9 - kept - CHOOSING, CHOICES, chosen // CHOICES),
+                *rounds_of_choices(CHOOSING, named, CHOICES, chosen // CHOICES),
             )
-    if purse.deviation(0.6, shape.pairs) > fine:
+    if noise > fine:
         return _few_tables(purse, shape, fine)
-    narrow = shape.codes <= NARROW * shape.attributes
-    rounds = FINER_ROUNDS if resolution >= FINER else ROUNDS
-    drawn = 0.6 * math.sqrt(resolution)
-    if resolution >= FINER and shape.triples <= FEW_TRIPLES:
-        drawn = max(drawn, min(2.0 * drawn, shape.triples))
-    draws = int(np.clip(drawn / rounds, FEWEST_DRAWS, MOST_DRAWS))
-    if narrow and 0 < shape.triples <= MOST_SETS and purse.deviation(0.6, shape.triples) <= fine:
-        if math.isfinite(paying):
-            # Triples tell at least as much about their pairs as pair tables would (`NARROW`), and
-            # the tables that draws would name are measured already.
-            free = 0.95 - kept
-            pairs = free * shape.lone / (shape.lone + shape.triples)
-            return (
-                Step(Kind.ONE_WAY, 0.05, shape.attributes),
-                *(levelled(Kind.PAIRS, pairs, shape.pairs, shape.pair_levels) if pairs else ()),
-                *second,
-                *levelled(Kind.TRIPLES, free - pairs, shape.triples, shape.triple_levels),
-            )
-        return (
-            Step(Kind.ONE_WAY, 0.05, shape.attributes),
-            *levelled(Kind.PAIRS, 0.15, shape.pairs, shape.pair_levels),
-            *second,
-            *levelled(Kind.TRIPLES, 0.6 - kept, shape.triples, shape.triple_levels),
-            *rounds_of_draws(0.05, 0.15, rounds, draws),
-        )
-    if purse.deviation(0.6, shape.pairs) > paying:
-        return (
-            Step(Kind.ONE_WAY, 0.05, shape.attributes),
-            *second,
-            *levelled(Kind.PAIRS, 0.95 - kept, shape.pairs, shape.pair_levels),
-        )
+    triples = _triples(purse, shape, free, fine)
+    if triples and shape.narrow:
+        pairs = shape.lone  # triples tell at least as much about their pairs as pair tables would
+    rounds: list[Step] = []
+    if always or (not triples and noise <= PAYING * purse.budget.rows):
+        rounds = rounds_of_draws(DRAWN, NAMED, ROUNDS, _draws(purse))
+    left = 1.0 - again - sum(step.share for step in rounds)
+    each = left / (one_way + pairs + triples)
     return (
-        Step(Kind.ONE_WAY, 0.1, shape.attributes),
+        Step(Kind.ONE_WAY, each * one_way, one_way),
         *second,
-        *levelled(Kind.PAIRS, 0.6 - kept, shape.pairs, shape.pair_levels),
-        *rounds_of_draws(0.1, 0.2, rounds, draws),
+        *(levelled(Kind.PAIRS, each * pairs, shape.pairs, shape.pair_levels) if pairs else ()),
+        *(levelled(Kind.TRIPLES, each * triples, triples, shape.triple_levels) if triples else ()),
+        *rounds,
     )
 
 
 def _chosen(purse: Purse, shape: Shape, fine: float) -> int:
-    """How many pairs are chosen; 0 where even few of them would be too noisy."""
-    chosen = min(CHOSEN, shape.pairs // 2)
-    while chosen >= CHOSEN_LEAST and purse.deviation(0.6, chosen) > fine:
-        chosen //= 2
+    """How many pairs are chosen; 0 where so few are affordable that choosing does not pay."""
+    affordable = int((fine / purse.deviation(1.0, 1)) ** 2) - shape.attributes
+    chosen = min(CHOSEN, shape.pairs // 2, affordable)
     return chosen if chosen >= CHOSEN_LEAST else 0
+
+
+def _triples(purse: Purse, shape: Shape, share: float, fine: float) -> int:
+    """How many triples are measured: all of them, or none.
+
+    Their noise has to be small beside what is known of pairs: it is added up over a pair's cells.
+
+    Args:
+        purse: the budget.
+        shape: of the asked queries.
+        share: of the budget, for all tables.
+        fine: the most noise of a cell that is still worth measuring.
+    """
+    codes = shape.codes / shape.attributes
+    if not 0 < shape.triples <= min(MOST_SETS, MOST_CELLS / codes**3):
+        return 0
+    noise = purse.deviation(share, shape.attributes + shape.pairs + shape.triples)
+    small = noise <= fine and noise * codes**2 <= TRIPLE_NOISE * purse.budget.rows
+    return shape.triples if small else 0
+
+
+def _draws(purse: Purse) -> int:
+    """Per round."""
+    return int(np.clip(0.6 * math.sqrt(_resolution(purse)) / ROUNDS, FEWEST_DRAWS, MOST_DRAWS))
 
 
 def _few_tables(purse: Purse, shape: Shape, fine: float) -> tuple[Step, ...] | None:

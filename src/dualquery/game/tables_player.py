@@ -151,7 +151,7 @@ class TablesPlayer:
                 Groups.single(schema.fine if self.fine else schema), self.used[:, None]
             )
         if step.kind is Kind.AGAIN:
-            return self._second_tables(known, step)
+            return self._second_tables(known)
         groups = self.stack(known).groups
         if step.kind is Kind.NAMED:
             # The draws of one round may name sets of different sizes; the widest are measured.
@@ -162,36 +162,26 @@ class TablesPlayer:
         # A plan made from a shape without levels measures all sets in one step.
         return Marginals(groups, sets if step.tables == len(sets) else sets[levels == step.level])
 
-    def _second_tables(self, known: Known, step: Step) -> Marginals:
-        """Second tables of the columns whose means are unsure, or third ones.
+    def _second_tables(self, known: Known) -> Marginals:
+        """Second tables of the columns whose means are unsure.
 
-        If there are none, all pairs or triples are measured instead. They are measured once more
-        in a later step, and two measurements with a share each tell as much as one with both
-        shares.
+        If there are none, all one-way tables are measured once more, in groups: two measurements
+        with a share each tell as much as one with both shares.
         """
         if known.fine is not None:
-            schema, measured = self.workload.schema, (known.fine, *known.again)
-            chosen = unsure_columns(
-                schema, self.used, measured, self.total(known),
-                partial(self.plan.purse.deviation, step.share),
-                public=self.plan.budget.unit.size_is_public,
-            )  # fmt: skip
+            schema, public = self.workload.schema, self.plan.budget.unit.size_is_public
+            total = self.total(known)
+            chosen = unsure_columns(schema, self.used, known.fine, total, public=public)
             if chosen:
                 return again_marginals(schema, chosen)
-        return Marginals(self.stack(known).groups, self._sets(self._most_listed)[0])
-
-    @cached_property
-    def _most_listed(self) -> Kind:
-        """The tables that get the largest share, and what second tables did not need."""
-        kinds = {step.kind for step in self.plan.steps}
-        return Kind.TRIPLES if Kind.TRIPLES in kinds else Kind.PAIRS
+        return Marginals(self.stack(known).groups, self.used[:, None])
 
     def may_be_second(self, marginals: Marginals) -> bool:
         """Whether these tables may be what a step of second tables measured."""
         if in_sub_bins(marginals, self.workload.schema):
             long = np.intersect1d(self.workload.schema.long, self.used)
             return marginals.arity == 1 and bool(np.isin(marginals.attributes, long).all())
-        return np.array_equal(marginals.attributes, self._sets(self._most_listed)[0])
+        return np.array_equal(marginals.attributes, self.used[:, None])
 
     def answers(self, known: Known) -> Floats:
         """What the average of the fits answers to each query."""

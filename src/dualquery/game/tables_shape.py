@@ -142,6 +142,15 @@ class Shape:
         """Whether every attribute has two codes; one and three are two on average only."""
         return self.codes == 2 * self.attributes and self.widest <= 2
 
+    @property
+    def narrow(self) -> bool:
+        """Whether triples tell as much about pairs as pair tables would for the same price.
+
+        A step from k-way to (k + 1)-way tables multiplies what is told of the k-way ones by
+        (k + 1)/m, of m codes each.
+        """
+        return self.codes <= 3 * self.attributes
+
     @classmethod
     def of(cls, workload: Workload, weights: Floats | None = None) -> Shape:
         """The shape of a workload; `weights` says how much each query counts."""

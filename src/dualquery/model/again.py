@@ -4,15 +4,12 @@ The mean of a long tail rests on few records. After the first one-way tables it 
 unsure the mean of each column still is. Where it is too unsure, the column is measured once more,
 in a few wide cells: each holds an equal part of what decides the mean, so that no cell drowns in
 its noise. Cells are sets of sub-bins that do not overlap, so the second table costs what any other
-costs. If the mean is still unsure after that, a third table has three cells: those that will leave
-the mean least unsure.
+costs. Releases of earlier versions may hold third tables, too.
 
 All of it is a function of what was measured before, so it is public.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +23,12 @@ from dualquery.workloads.marginals import Groups, Marginals
 
 Floats = npt.NDArray[np.float64]
 
-UNSURE, STILL_UNSURE = 0.005, 0.01
-"""A column is measured a second and a third time if the standard error of its mean is above this
-share of it."""
+UNSURE = 0.005
+"""A column is measured a second time if the standard error of its mean is above this share of it.
+"""
 
 CELLS = 6
 """Cells of the second table, besides those of heaps and of missing cells."""
-
-MOST_CUTS = 64
-"""Places among which the two cuts of a third table are chosen."""
 
 EXACT = 1.0
 """The standard deviation of a count that is public. With none, a fit would stand still."""
@@ -116,9 +110,8 @@ def missing_cells(tables: list[Cells]) -> tuple[float, float]:
 def unsure_columns(
     schema: Schema,
     used: npt.NDArray[np.integer],
-    measured: tuple[Measurement, ...],
+    first: Measurement,
     total: float,
-    noise: Callable[[int], float],
     *,
     public: bool = False,
 ) -> dict[int, npt.NDArray[np.int32]]:
@@ -127,25 +120,17 @@ def unsure_columns(
     Args:
         schema: of the table.
         used: the attributes that are asked about.
-        measured: the first tables, in sub-bins, and what was measured again since.
+        first: the one-way tables, in sub-bins.
         total: the number of records.
-        noise: the standard deviation of the noise if so many columns are measured again.
         public: whether the number of records is public, and not an estimate.
     """
-    seconds, thirds = {}, {}
+    found = {}
     for attribute in sorted(set(schema.long) & set(used.tolist())):
-        tables = own_tables(attribute, schema, measured)
+        tables = own_tables(attribute, schema, (first,))
         spread = spread_of(attribute, schema, tables, total, public=public)
-        error = relative_error(spread, schema, attribute)
-        if len(tables) == 1 and error > UNSURE:
-            seconds[attribute] = _cells(spread, schema, attribute)
-        elif len(tables) > 1 and error > STILL_UNSURE:
-            thirds[attribute] = spread
-    each = noise(max(1, len(seconds) + len(thirds)))
-    return seconds | {
-        attribute: _telling_cells(spread, schema, attribute, each)
-        for attribute, spread in thirds.items()
-    }
+        if relative_error(spread, schema, attribute) > UNSURE:
+            found[attribute] = _cells(spread, schema, attribute)
+    return found
 
 
 def relative_error(spread: Spread, schema: Schema, attribute: int) -> float:
@@ -171,52 +156,16 @@ def _cells(spread: Spread, schema: Schema, attribute: int) -> npt.NDArray[np.int
     """The cell of each sub-bin, and of the bucket of missing cells if there is one.
 
     What a sub-bin does to the mean is its share times its distance from the mean. Cells have
-    about equal parts of that.
+    about equal parts of that. Heaps, and missing cells, stand alone.
     """
     means, shares, mean = _mean(spread, schema, attribute)
-    mass = np.where(spread.surety.heaps, 0.0, shares * np.abs(means - mean)) + 1e-300
+    heaps = spread.surety.heaps
+    mass = np.where(heaps, 0.0, shares * np.abs(means - mean)) + 1e-300
     middle = np.cumsum(mass) - mass / 2.0
     run = np.minimum(CELLS * middle / mass.sum(), CELLS - 1).astype(np.int64)
-    return _with_others(run, spread, schema, attribute)
-
-
-def _with_others(
-    run: npt.NDArray[np.int64], spread: Spread, schema: Schema, attribute: int
-) -> npt.NDArray[np.int32]:
-    """The same cells; heaps, and missing cells, stand alone."""
-    alone = spread.surety.heaps
     cell = np.arange(int(schema.fine.sizes[attribute])) + len(run)
-    cell[: len(run)] = np.where(alone, cell[: len(run)], run)
+    cell[: len(run)] = np.where(heaps, cell[: len(run)], run)
     return np.unique(cell, return_inverse=True)[1].reshape(-1).astype(np.int32)
-
-
-def _telling_cells(
-    spread: Spread, schema: Schema, attribute: int, noise: float
-) -> npt.NDArray[np.int32]:
-    """The three cells, of neighbours, whose noisy counts would leave the mean least unsure.
-
-    What is known has covariances; so what any three cells would add to it is known before they are
-    measured.
-    """
-    means, shares, mean = _mean(spread, schema, attribute)
-    blocks = min(len(shares), MOST_CUTS)
-    if blocks < 3 or not shares.any():
-        return _cells(spread, schema, attribute)
-    block_of = np.arange(len(shares)) * blocks // len(shares)
-    inside = (block_of == np.arange(blocks)[:, None]) & ~spread.surety.heaps
-    moves = np.vstack([inside, means - mean])
-    every = spread.surety.covariance(moves.astype(np.float64))
-    first, second = (at + 1 for at in np.triu_indices(blocks - 1, 1))  # where cells begin
-    at = np.arange(blocks)
-    low, high = at < first[:, None], at >= second[:, None]
-    cells = np.stack([low, ~low & ~high, high], axis=1).astype(np.float64)
-    apart = cells @ every[:-1, :-1] @ cells.transpose(0, 2, 1)
-    apart += np.eye(3) * (noise / spread.surety.rows) ** 2
-    along = cells @ every[:-1, -1]
-    gained = (along * np.linalg.solve(apart, along[:, :, None])[:, :, 0]).sum(axis=1)
-    best = int(np.argmax(gained))
-    run = np.searchsorted([first[best], second[best]], block_of, side="right")
-    return _with_others(run, spread, schema, attribute)
 
 
 def again_marginals(schema: Schema, chosen: dict[int, npt.NDArray[np.int32]]) -> Marginals:

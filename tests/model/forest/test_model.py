@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from dualquery.domain.attributes import Attribute
 from dualquery.domain.query import Literal, Query
+from dualquery.domain.schema import Schema
 from dualquery.model.compiled import CompiledWorkload
 from dualquery.model.ensemble import merged
-from dualquery.model.forest.answers import table_of_sets
+from dualquery.model.forest.answers import shares_by_component, table_of_sets
 from dualquery.model.forest.trees import Trees
 from dualquery.model.mixture import Mixture
 from dualquery.model.stack import Stack
@@ -152,3 +155,23 @@ def test_records_follow_the_model(name: str, grouped: bool) -> None:
         np.add.at(counts, tuple(codes[:, list(attributes)].T), 1.0)
         spread = np.sqrt(expected * (1.0 - expected) / rows)
         assert (np.abs(counts / rows - expected) <= 5.0 * spread + 1e-5).all()
+
+
+def test_a_table_of_a_tree_takes_no_more_than_its_cells() -> None:
+    """Every attribute that is asked has one axis at a time, not one of groups and one of codes."""
+    sizes = (60, 10, 8)
+    schema = Schema(tuple(Attribute.categorical(f"x{a}", range(m)) for a, m in enumerate(sizes)))
+    trees = Trees.of_edges(3, [(0, 1), (1, 2)])
+    stack = Stack(schema, np.arange(3), Groups.single(schema))
+    ascent = Ascent(stack, 4, trees=trees)
+    fit = Parameters.start(stack, 4, 1.0, 1, tied=int(ascent.tie_start[-1]))
+    model = ascent.mixture(fit)
+    for order in ((0, 1, 2), (0, 2), (2, 0, 1)):
+        asked = {a: np.eye(sizes[a]) for a in order}
+        tracemalloc.start()
+        found = shares_by_component(model, asked)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        cells = 4 * int(np.prod(sizes))
+        assert found.shape == (4, *(sizes[a] for a in order))
+        assert peak < 6 * 8 * cells

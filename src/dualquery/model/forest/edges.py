@@ -7,7 +7,7 @@ share it. Rare codes are in groups, and W tells groups apart, not the codes in t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -183,24 +183,82 @@ class Inferred:
         below: dict[int, list[int]] = {a: [] for a in needed}
         for a in needed - {top}:
             below[int(trees.parent[a])].append(a)
-        found, order = self._upward(top, below, asked)
-        shares = np.einsum("ka,ka...->k...", self.margin(top), found)
-        return np.moveaxis(shares, [1 + order.index(a) for a in names], range(1, len(names) + 1))
+        # Few sets are counted on the way. Where they are no fewer than groups, groups are kept, and
+        # sets are counted at the end: an attribute has one axis at a time.
+        early = {a: sets for a, sets in asked.items() if sets.shape[2] < sets.shape[1]}
+        kept = asked.keys() - early.keys()
+        shares, order = self._from_top(top, below, early, kept)
+        shares = np.moveaxis(shares, [1 + order.index(a) for a in names], range(1, len(names) + 1))
+        for place, a in enumerate(names, start=1):
+            if a in kept and not _is_identity(asked[a]):
+                shares = _counted(shares, place, asked[a])
+        return shares
 
-    def _upward(
-        self, here: int, below: Mapping[int, list[int]], asked: Mapping[int, Floats]
+    def _from_top(
+        self, top: int, below: Mapping[int, list[int]], early: Mapping[int, Floats], kept: Set[int]
     ) -> tuple[Floats, list[int]]:
-        """Shares of what is asked at and below an attribute, given its groups."""
+        """What is asked of a whole tree: components first, then an axis per name."""
+        *others, last = below[top] or [None]
+        found, order = self._joined(top, others, below, early, kept)
+        found = found * self.margin(top).reshape(*found.shape[:2], *[1] * (found.ndim - 2))
+        if last is None:
+            return (found, [top]) if top in kept else (found.sum(axis=1), order)
+        part, names = self._through(last, below, early, kept)
+        if top in kept:
+            return _outer(found, part), [top, *order, *names]
+        flat = [one.reshape(*one.shape[:2], -1) for one in (found, part)]
+        shares = np.matmul(flat[0].transpose(0, 2, 1), flat[1])
+        return shares.reshape(len(found), *found.shape[2:], *part.shape[2:]), [*order, *names]
+
+    def _through(
+        self,
+        child: int,
+        below: Mapping[int, list[int]],
+        early: Mapping[int, Floats],
+        kept: Set[int],
+    ) -> tuple[Floats, list[int]]:
+        """Shares of what is asked at and below a child, given the groups of its parent."""
+        part, names = self._joined(child, below[child], below, early, kept)
+        given = self.given(child)
+        if child in kept:
+            wide = given.reshape(*given.shape, *[1] * (part.ndim - 2))
+            return wide * part[:, None], [child, *names]
+        flat = np.matmul(given, part.reshape(*part.shape[:2], -1))
+        return flat.reshape(*given.shape[:2], *part.shape[2:]), names
+
+    def _joined(
+        self,
+        here: int,
+        children: Sequence[int],
+        below: Mapping[int, list[int]],
+        early: Mapping[int, Floats],
+        kept: Set[int],
+    ) -> tuple[Floats, list[int]]:
+        """Shares of what is asked here, if it is not kept, and below, given the groups of here."""
         components, size = len(self.edges.fit), int(self.edges.groups.sizes[here])
         found, order = np.ones((components, size)), []
-        if here in asked:
-            found = np.broadcast_to(asked[here], (components, *asked[here].shape[1:]))
+        if here in early:
+            found = np.broadcast_to(early[here], (components, *early[here].shape[1:]))
             order.append(here)
-        for child in below[here]:
-            part, names = self._upward(child, below, asked)
-            flat = np.matmul(self.given(child), part.reshape(*part.shape[:2], -1))
-            part = flat.reshape(components, size, *part.shape[2:])
-            wide = found.reshape(*found.shape, *[1] * (part.ndim - 2))
-            found = wide * part.reshape(components, size, *[1] * (found.ndim - 2), *part.shape[2:])
+        for child in children:
+            part, names = self._through(child, below, early, kept)
+            found = _outer(found, part)
             order += names
         return found, order
+
+
+def _outer(found: Floats, part: Floats) -> Floats:
+    """Products with the first two axes in common, then the axes of both."""
+    wide = found.reshape(*found.shape, *[1] * (part.ndim - 2))
+    return wide * part.reshape(*part.shape[:2], *[1] * (found.ndim - 2), *part.shape[2:])
+
+
+def _is_identity(sets: Floats) -> bool:
+    return sets.shape[1] == sets.shape[2] and bool(np.all(sets == np.eye(sets.shape[1])))
+
+
+def _counted(shares: Floats, place: int, sets: Floats) -> Floats:
+    """Shares with an axis of groups turned into one of sets."""
+    last = np.moveaxis(shares, place, -1)
+    flat = np.matmul(last.reshape(len(last), -1, last.shape[-1]), sets)
+    return np.moveaxis(flat.reshape(*last.shape[:-1], sets.shape[2]), -1, place)
