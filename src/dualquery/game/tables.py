@@ -134,9 +134,9 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         return is_rare_step(step, one, player, known)
     if isinstance(one, Choice):
         beta = plan.purse.choice_temperature(step.share, step.tables)
-        tables = player.candidates(known, step)
-        chosen = min(step.tables, len(tables))
-        return step.kind is Kind.CHOICE and one.is_of(tables, beta, chosen)
+        candidates = player.candidates(known, step)
+        chosen = min(step.tables, len(candidates))
+        return step.kind is Kind.CHOICE and one.is_of(candidates, beta, chosen)
     if step.kind is Kind.CHOICE or is_about_rare_cells(player, known, step):
         return False
     tables = one.marginals.attributes

@@ -198,12 +198,11 @@ class Inferred:
         self, top: int, below: Mapping[int, list[int]], early: Mapping[int, Floats], kept: Set[int]
     ) -> tuple[Floats, list[int]]:
         """What is asked of a whole tree: components first, then an axis per name."""
-        *others, last = below[top] or [None]
-        found, order = self._joined(top, others, below, early, kept)
+        found, order = self._joined(top, below[top][:-1], below, early, kept)
         found = found * self.margin(top).reshape(*found.shape[:2], *[1] * (found.ndim - 2))
-        if last is None:
+        if not below[top]:
             return (found, [top]) if top in kept else (found.sum(axis=1), order)
-        part, names = self._through(last, below, early, kept)
+        part, names = self._through(below[top][-1], below, early, kept)
         if top in kept:
             return _outer(found, part), [top, *order, *names]
         flat = [one.reshape(*one.shape[:2], -1) for one in (found, part)]
