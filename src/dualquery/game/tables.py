@@ -133,10 +133,12 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
     if isinstance(one, Charges | Rare):
         return is_rare_step(step, one, player, known)
     if isinstance(one, Choice):
+        if step.kind is not Kind.CHOICE:
+            return False
         beta = plan.purse.choice_temperature(step.share, step.tables)
         candidates = player.candidates(known, step)
         chosen = min(step.tables, len(candidates))
-        return step.kind is Kind.CHOICE and one.is_of(candidates, beta, chosen)
+        return one.is_of(candidates, beta, chosen)
     if step.kind is Kind.CHOICE or is_about_rare_cells(player, known, step):
         return False
     tables = one.marginals.attributes
