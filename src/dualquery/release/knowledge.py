@@ -68,6 +68,8 @@ class KnownPairs:
 class FitDistance:
     """How far the model is from the tables that it was fitted to, in their own noise.
 
+    Noise below one record counts as one: nobody looks for less.
+
     Attributes:
         tables: how many there are.
         beyond: how many of them are farther away than noise explains.
@@ -97,7 +99,7 @@ class FitDistance:
         for one in measured:
             away = one.counts - total * shares_of(model, one.marginals)
             start = one.marginals.start
-            squares.append(np.add.reduceat(away**2 / one.variances, start[:-1]))
+            squares.append(np.add.reduceat(away**2 / np.maximum(one.variances, 1.0), start[:-1]))
             cells.append(np.diff(start).astype(float))
             columns.extend(one.marginals.attributes.tolist())
         square, size = np.concatenate(squares), np.concatenate(cells)
