@@ -72,6 +72,7 @@ def main() -> None:
                 "page-phone": shot(browser, report, 390, 1180),
                 "charts": shot(browser, report, 1200, 1500, scroll="columns"),
                 "private-page": shot(browser, (folder / "private.html").as_uri(), 1100, 1480),
+                "app": app_shot(browser, folder / "demo-input"),
                 "terminal": shot(browser, terminal.as_uri(), 1200, 700, element="pre"),
             }
         finally:
@@ -154,6 +155,35 @@ def shot(
     taken = browser.execute_cdp_cmd(
         "Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": True}
     )
+    return base64.b64decode(taken["data"])
+
+
+def app_shot(browser: Any, folder: Path) -> bytes:
+    """The page for curators, at the review of a draft, with one column open."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def wait(script: str) -> None:
+        WebDriverWait(browser, 120).until(lambda _: browser.execute_script(f"return {script}"))
+
+    line = [sys.executable, "-m", "dualquery", "app", str(folder)]
+    app = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+    try:
+        assert app.stderr is not None
+        browser.get(app.stderr.readline().split()[-1])
+        wait("!document.getElementById('table').hidden")
+        browser.find_element("id", "table-path").send_keys("survey.csv", "\ue007")  # Enter
+        wait("!document.getElementById('review').hidden")
+        column = "document.querySelector('details.column')"
+        browser.execute_script(f"{column}.open = true; document.activeElement.blur()")
+        wait(f"{column}.querySelector('.edges, .items') !== null")
+        browser.execute_script("document.getElementById('folder').textContent = 'tables'")
+        size = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        clip = {"x": 0, "y": 0, "width": 1200, "height": 900, "scale": 1}
+        taken = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})
+    finally:
+        app.terminate()
+        app.communicate(timeout=60)
     return base64.b64decode(taken["data"])
 
 

@@ -204,6 +204,27 @@ def test_a_value_is_no_option(client: Client) -> None:
     ]  # fmt: skip
 
 
+def test_every_option_of_the_page_is_one_of_its_command() -> None:
+    """A name that the command does not know would be refused only when somebody uses it."""
+    import typer
+
+    from dualquery.cli import application
+    from dualquery.cli.app import desk
+
+    asked = {
+        "schema": ("out", "overwrite", *desk.READING),
+        "check": ("schema", "show", *desk.READING, "out-of-domain"),
+        "plan": ("schema", "rows", *desk.PLANNED),
+        "release": ("schema", "out", "ledger", "resume", *desk.RELEASED),
+        "evaluate": ("report", *desk.READING, "out-of-domain"),
+        "ledger": ("create", "epsilon", "delta", "label", "unit"),
+    }
+    group = typer.main.get_command(application())
+    for name, options in asked.items():
+        known = {option for one in group.commands[name].params for option in one.opts}  # type: ignore[attr-defined]
+        assert {f"--{option}" for option in (*options, "json")} <= known
+
+
 def test_what_a_frame_shows_is_there_once_and_apart(client: Client, folder: Path) -> None:
     (folder / "out").mkdir()
     (folder / "out" / "report.html").write_text("<p>hello</p>")

@@ -17,9 +17,9 @@ from dualquery.cli.app.commands import Run, arguments_of, call
 from dualquery.cli.app.folder import Folder
 from dualquery.cli.app.forms import form_of, schema_of, written
 
-_READING = ("encoding", "sheet")
-_PLANNED = ("epsilon", "delta", "unit", "most-records", "weigh", "queries", "marginals")
-_RELEASED = (*_PLANNED, *_READING, "out-of-domain", "note")
+READING = ("encoding", "sheet")
+PLANNED = ("epsilon", "delta", "unit", "most-records", "weigh", "queries", "marginals")
+RELEASED = (*PLANNED, *READING, "out-of-domain", "note")
 
 Step = Callable[[Document], Json]
 
@@ -68,7 +68,7 @@ class Desk:
         """A draft of the table's schema. NOT PRIVATE."""
         table = self.folder.table(asked.get("table"))
         file = self._schema(asked)
-        options = {"out": file, "overwrite": bool(asked.get("anew")), **_taken(asked, _READING)}
+        options = {"out": file, "overwrite": bool(asked.get("anew")), **_taken(asked, READING)}
         call("schema", table, *arguments_of(options))
         return form_of(file)
 
@@ -87,13 +87,13 @@ class Desk:
 
     def check(self, asked: Document) -> Json:
         """Everything that a release would refuse, with cells. NOT PRIVATE."""
-        options = {"schema": self._schema(asked), **_taken(asked, (*_READING, "out-of-domain"))}
+        options = {"schema": self._schema(asked), **_taken(asked, (*READING, "out-of-domain"))}
         table = self.folder.table(asked.get("table"))
         return call("check", table, "--show", *arguments_of(options), fine=(0, 1))
 
     def plan(self, asked: Document) -> Json:
         """What a release would do and cost, from public quantities."""
-        options = {"schema": self._schema(asked), **_taken(asked, ("rows", *_PLANNED))}
+        options = {"schema": self._schema(asked), **_taken(asked, ("rows", *PLANNED))}
         return call("plan", *arguments_of(options))
 
     def ledger(self, asked: Document) -> Json:
@@ -107,7 +107,7 @@ class Desk:
         if self.run is not None and self.run.state["state"] == "running":
             raise ParameterError("a release is under way; cancel it, or wait for it")
         out = self.folder.inside(asked.get("out"), "the release")
-        options: Json = {"schema": self._schema(asked), "out": out, **_taken(asked, _RELEASED)}
+        options: Json = {"schema": self._schema(asked), "out": out, **_taken(asked, RELEASED)}
         if asked.get("ledger"):
             options["ledger"] = self.folder.inside(asked["ledger"], "the ledger")
         table = self.folder.table(asked.get("table"))
@@ -141,7 +141,7 @@ class Desk:
         """Compare a release with its table. NOT PRIVATE."""
         out = self.folder.inside(asked.get("out"), "the release")
         report = self.report(asked)
-        options = {"report": report, **_taken(asked, (*_READING, "out-of-domain"))}
+        options = {"report": report, **_taken(asked, (*READING, "out-of-domain"))}
         table = self.folder.table(asked.get("table"))
         found = call("evaluate", str(out), table, *arguments_of(options))
         return {**found, "report": self.folder.shown(report)}
