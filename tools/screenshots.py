@@ -40,8 +40,8 @@ SESSION = (
     "dualquery sample out --rows 3 --out rows.csv && cut -d, -f1-9 rows.csv",
     "dualquery evaluate out demo-input/survey.csv --report private.html",
 )
-QUESTION = "#q=share&of=obesity:1&in=work:0&by=age"
-"""What the pictures ask: obesity among employed people, by age."""
+QUESTION = "#q=share&of=obesity:1&by=age"
+"""What the pictures ask: obesity by age."""
 
 WIDEST = 118
 """Characters per line of the terminal in the picture."""

@@ -289,6 +289,34 @@ def test_groups_are_compared_and_drawn(
         assert not by_id(browser, hidden).is_displayed()
 
 
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        ([(10, 8, 12), (20, 18, 22), (30, 28, 32)], "goes from 10 for age a to 30 for age c."),
+        # The last group is hardly known; the second one is certainly above the first.
+        ([(10, 8, 12), (45, 30, 60), (53, 0, 100)], "is 10 for age a and 45 for age b."),
+        ([(10, 0, 20), (15, 5, 25)], "goes from 10 for age a to 15 for age b. These two cannot be "
+         "told apart: the relation is below the noise."),
+        ([(10, 8, 12)], "is 10 for age a."),
+    ],
+)  # fmt: skip
+def test_a_comparison_names_groups_that_can_be_told_apart(open_page, schema, groups, says) -> None:
+    page = open_page(render_page(made_release(schema)))
+    sentence = page.execute_script(
+        """
+        const view = Object.create(dualquery.View.prototype);
+        const rows = arguments[0].map(([value, low, high], i) => (
+          {label: "abc"[i], figure: {value, low, high}}));
+        Object.defineProperty(view, "chart", {value: {rows}});
+        Object.assign(view, {numeric: true, column: {label: "cost"}, attributes: [{label: "age"}],
+                             state: {figure: "mean", by: 0, where: []}});
+        return view.comparison((figure) => [String(figure.value)]).join("");
+        """,
+        groups,
+    )
+    assert sentence == "The mean of cost " + says
+
+
 def test_an_address_that_is_nonsense_opens_the_page_s_own_question(open_page, schema) -> None:
     browser = open_page(render_page(rehearsed(schema)))
     own = by_id(browser, "sentence").text

@@ -9,6 +9,14 @@ Object.assign(dualquery, (() => {
   const shell = (text) => (/^[\w.,:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   const overlaps = (one, other) => one.low !== null && other.low !== null &&
     one.low <= other.high && other.low <= one.high;
+  // Of rows in the order of their figures, the two that differ most and do not overlap.
+  function farthestApart(rows) {
+    const gap = ([one, other]) => other.figure.value - one.figure.value;
+    const pairs = rows.slice(0, MANY).flatMap((one, i) => rows.slice(i + 1)
+      .filter((other) => !overlaps(one.figure, other.figure)).map((other) => [one, other]));
+    return pairs.reduce((best, pair) => (!best || gap(pair) > gap(best) ? pair : best), null);
+  }
+
   // The end of a sentence about some records and all: what an interval does not tell apart is said.
   const ending = (some, all) => (all && some.low !== null && some.low <= all.value &&
     all.value <= some.high ? ". The relation is below the noise." : ".");
@@ -210,7 +218,7 @@ Object.assign(dualquery, (() => {
               `${most.label}, `, ...told(most.figure), "."];
     }
 
-    // The two groups that are farthest apart.
+    // The two groups that are farthest apart; of those that can be told apart, if there are any.
     comparison(told) {
       const {rows} = this.chart, {state, column} = this;
       const by = this.attributes[state.by];
@@ -220,14 +228,16 @@ Object.assign(dualquery, (() => {
           literalWords(column, state.codes, false);
       const among = state.where.length ? ` among ${this.people}` : "";
       const known = rows.filter((row) => row.figure.low !== null);
-      const from = (known.length ? known : rows).reduce((a, b) => (b.figure.value < a.figure.value ? b : a));
-      const to = (known.length ? known : rows).reduce((a, b) => (b.figure.value > a.figure.value ? b : a));
+      const sorted = (known.length ? known : [...rows]).sort((a, b) => a.figure.value - b.figure.value);
+      const [from, to] = [sorted[0], sorted[sorted.length - 1]];
       const named = (row) => ` for ${by.label} ${row.label}`;
+      const both = (verb, one, word, other, end) => [`${what}${among} ${verb} `, ...told(one.figure),
+        named(one), ` ${word} `, ...told(other.figure), named(other), end];
       if (from === to) return [`${what}${among} is `, ...told(from.figure), `${named(from)}.`];
-      const end = overlaps(from.figure, to.figure)
-        ? ". These two cannot be told apart: the relation is below the noise." : ".";
-      return [`${what}${among} goes from `, ...told(from.figure), named(from), " to ",
-              ...told(to.figure), named(to), end];
+      if (!overlaps(from.figure, to.figure)) return both("goes from", from, "to", to, ".");
+      const apart = farthestApart(sorted);
+      return apart ? both("is", apart[0], "and", apart[1], ".") : both("goes from", from, "to", to,
+        ". These two cannot be told apart: the relation is below the noise.");
     }
 
     get text() {
