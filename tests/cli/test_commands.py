@@ -380,7 +380,8 @@ def test_plan(run, files) -> None:
     done = run(*common, "--delta", 1e-6, "--json")
     figures = json.loads(done.out)
     assert set(figures) == {
-        "rounds", "samples", "eta", "player", "seconds", "memory_bytes", "visible", "epsilon",
+        "rounds", "samples", "eta", "player", "seconds", "memory_bytes", "visible",
+        "visible_relation", "epsilon",
     }  # fmt: skip
     assert set(figures["epsilon"]) == {"pure", "advanced", "per-round", "zcdp", "gaussian"}
     assert figures["epsilon"]["gaussian"] <= 1.0

@@ -15,7 +15,8 @@ from dualquery.domain.schema import Schema
 from dualquery.engines.local import LocalEngine
 from dualquery.game import rare_steps
 from dualquery.game import tables as tables_module
-from dualquery.game.plan import Plan, estimate
+from dualquery.game.costs import estimate
+from dualquery.game.plan import Plan
 from dualquery.game.tables_plan import make_tables_plan
 from dualquery.game.tables_shape import Shape, attribute_sets
 from dualquery.game.tables_steps import RARE_KINDS, Kind, TablesPlan

@@ -15,7 +15,8 @@ from dualquery.cli import options
 if TYPE_CHECKING:
     from dualquery.domain.schema import Schema
     from dualquery.estimator.promise import Promise
-    from dualquery.game.plan import Estimate, Plan
+    from dualquery.game.costs import Estimate
+    from dualquery.game.plan import Plan
 
 
 def plan(
@@ -62,7 +63,7 @@ def plan(
     from dualquery.estimator.job import listed
     from dualquery.estimator.promise import promise_of
     from dualquery.estimator.visible import visible_relation
-    from dualquery.game.plan import estimate
+    from dualquery.game.costs import estimate
     from dualquery.privacy.statement import finite, weak_promises
     from dualquery.workloads.interest import names, numbers
 
@@ -124,7 +125,7 @@ def _visible(made: Plan) -> float | None:
     noise = [
         made.tables.purse.deviation(step.share, step.tables)
         for step in made.tables.steps
-        if step.kind in (Kind.ONE_WAY, Kind.PAIRS)
+        if step.kind in (Kind.ONE_WAY, Kind.PAIRS, Kind.NAMED)
     ]
     return 1.96 * min(noise) / made.budget.rows if noise else None
 

@@ -17,7 +17,6 @@ from dualquery.base.errors import ParameterError
 from dualquery.domain.schema import Schema
 from dualquery.game.free_tables import AfterTables, FreeTables, with_tables
 from dualquery.game.tables_steps import Kind, TablesPlan
-from dualquery.model.moments import DENSE
 from dualquery.model.schedule import extent
 from dualquery.privacy.calibration import (
     MOST_ROUNDS,
@@ -308,75 +307,3 @@ def _or_zero(search: Callable[[], int]) -> int:
         return search()
     except ParameterError:
         return 0
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a run takes, roughly."""
-
-    seconds: float
-    memory_bytes: int
-
-
-def estimate(plan: Plan, schema: Schema, queries: int, k: int) -> Estimate:
-    """What a run takes, roughly, for the curator; constants measured on a laptop core.
-
-    Args:
-        plan: what the run will do.
-        schema: the declared domain.
-        queries: how many are asked.
-        k: how many attributes each of them names.
-    """
-    rows = plan.budget.size
-    words = -(-rows // 64)
-    literals = min(int(schema.bit_counts.sum()), queries * k)
-    counting = queries * k * words * 2.5e-11
-    packing = literals * rows * 4e-10
-    round_seconds = queries * 1.2e-8 + plan.samples * 2e-5
-    memory = literals * words * 8 + queries * (4 * k + 8 + 1 + 8 + 8 + 8 + 4) + 2**28
-    seconds = counting + packing + plan.rounds * round_seconds + 2.0
-    if plan.tables is not None and plan.tables.wide:
-        more = _wide_costs(plan.tables, int(schema.sizes.sum()))
-        seconds, memory = seconds + more.seconds, memory + more.memory_bytes
-    elif plan.tables is not None:
-        seconds += _fitting_seconds(plan.tables, int(schema.sizes.sum()))
-        memory += int(schema.sizes.sum()) ** 2 * 16 + rows * len(schema) * 2
-    elif plan.player is Player.MODEL:
-        seconds += plan.rounds * 25 * queries * (2.5e-8 + 4e-10 * plan.rounds)
-        memory += queries * 4 * (plan.rounds + 4)
-    return Estimate(seconds, int(memory))
-
-
-def _wide_costs(tables: TablesPlan, codes: int) -> Estimate:
-    """What the tables of a wide plan take, if they turn out to need mixtures.
-
-    A product of independent attributes, which the tables may call for instead, takes a few seconds.
-    """
-    used = sum(step.tables for step in tables.steps if step.kind is Kind.ONE_WAY)
-    listed = (Kind.PAIRS, Kind.RARE_PAIRS)
-    pairs = sum(step.tables for step in tables.steps if step.kind in listed)
-    cells = pairs * max(1.0, codes / max(1, used)) ** 2 if used else 0.0
-    steps = (tables.first_steps + tables.last_steps) * tables.members
-    steps += tables.rounds * tables.round_steps * tables.round_members
-    # Many pairs are fitted as a matrix, few one by one.
-    dense = pairs >= 0.5 * DENSE * used**2
-    per_step = (4.0 * used**2 / 1e10 if dense else 15.0 * pairs / 1.5e9) * tables.components
-    seconds = cells * 2e-6 + codes * 4e-5 + (steps + REHEARSALS * tables.last_steps) / 2 * per_step
-    memory = 250.0 * pairs + 16.0 * used**2 * dense + 100.0 * codes * tables.components
-    return Estimate(seconds, int(memory))
-
-
-REHEARSALS = 4
-"""Fits that rehearsals take; see `rehearsal.rehearse_tables`."""
-
-LOOSER = 2
-"""Fits with less shrinkage that their truths may take, except those of wide tables."""
-
-
-def _fitting_seconds(tables: TablesPlan, codes: int) -> float:
-    """All fits to tables and their rehearsal, on two cores: a product of matrices per step."""
-    steps = (tables.first_steps + tables.last_steps) * tables.members
-    steps += (tables.rounds - 1) * tables.round_steps * tables.round_members
-    rehearsed = (REHEARSALS + LOOSER) * tables.last_steps
-    per_step = 2e-4 + 6.0 * codes**2 * tables.components / 1.5e10
-    return (steps + rehearsed) / 2.0 * per_step

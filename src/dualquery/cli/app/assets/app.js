@@ -179,6 +179,12 @@
         ? "This plan asks queries one by one; how exact they are is known after the release."
         : `A value, or a pair of values, is measured to within ${per(share)} of the rows, which is `
           + `${counted(Math.ceil(share * rows), "row")}, in 95 of 100 cases. What is rarer than that drowns in noise.`;
+      const relation = made.visible_relation;
+      if (relation !== null) {
+        by("visible").textContent += relation < 1
+          ? ` Correlations from ${relation.toPrecision(2)} on stand out of the noise, typically.`
+          : " No relation between two columns will stand out of the noise.";
+      }
       by("costs").textContent = `It takes about ${counted(Math.ceil(made.seconds), "second")} on two cores, and `
         + `${Math.ceil(made.memory_bytes / 2 ** 20).toLocaleString("en")} MiB.`;
     } catch (error) {
