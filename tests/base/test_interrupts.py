@@ -167,7 +167,7 @@ def work(seconds):
     thread.start()
     while running:
         try:
-            while time.monotonic() < end:
+            while time.monotonic() < end or caught <= 10:  # a busy machine delivers few
                 for _ in range(50):
                     pair(3)
             running = False
