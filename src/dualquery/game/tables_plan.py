@@ -49,7 +49,7 @@ PAYING = 0.0015
 """Rounds of draws pay while the noise of pairs is at most this share of the records. Beyond it,
 what they cost is worth more in the pairs."""
 
-ROUNDS, DRAWN, NAMED = 3, 0.1, 0.2
+ROUNDS, DRAWN, NAMED = 3, 0.03, 0.07
 """Rounds of draws, and the shares of the budget for all draws and for the tables that they name."""
 
 FEWEST_DRAWS, MOST_DRAWS = 10, 500
