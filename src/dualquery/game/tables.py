@@ -82,7 +82,7 @@ def play_tables(
             elif step.kind is Kind.CHOICE:
                 against = player.against(known, number)
                 beta = plan.purse.choice_temperature(step.share, step.tables)
-                tables = player.candidates(known, step)
+                tables = player.candidates(known)
                 chosen = min(step.tables, len(tables))
                 made_choice = choose_tables(tabulate, tables, against, beta, chosen, made)
                 released = Released.measured(made_choice)
@@ -136,7 +136,7 @@ def _is_of(step: Step, released: Released, player: TablesPlayer, known: Known) -
         if step.kind is not Kind.CHOICE:
             return False
         beta = plan.purse.choice_temperature(step.share, step.tables)
-        candidates = player.candidates(known, step)
+        candidates = player.candidates(known)
         chosen = min(step.tables, len(candidates))
         return one.is_of(candidates, beta, chosen)
     if step.kind is Kind.CHOICE or is_about_rare_cells(player, known, step):

@@ -197,12 +197,12 @@ class TablesPlayer:
         """What makes models of the fits."""
         return Ascent(self.stack(known), self.components(known), trees=known.trees)
 
-    def candidates(self, known: Known, step: Step) -> Candidates:
-        """The tables that can be chosen: all pairs, or triples, that are asked about together.
+    def candidates(self, known: Known) -> Candidates:
+        """The tables that can be chosen: all pairs that are asked about together.
 
         Except those of determined attributes: what they depend on is seen in what determines them.
         """
-        sets = self._sets(Kind.PAIRS if step.arity == 2 else Kind.TRIPLES)[0]
+        sets = self._sets(Kind.PAIRS)[0]
         if known.members is not None:
             pairs = self.pairs(known)
             leaves = pairs.stack.attributes[list(pairs.determined())]

@@ -52,8 +52,6 @@ class Step:
     level: int = 0
     """Of pairs and triples: how much more, or less, the workload asks about these tables than
     about most; see `levels_of`."""
-    arity: int = 2
-    """Of a choice: how many attributes its tables have."""
 
 
 @dataclass(frozen=True)
@@ -220,9 +218,7 @@ def levelled(
     ]
 
 
-def rounds_of_choices(
-    chosen: float, named: float, rounds: int, tables: int, arity: int = 2
-) -> list[Step]:
+def rounds_of_choices(chosen: float, named: float, rounds: int, tables: int) -> list[Step]:
     """Rounds that choose tables, each followed by their measurement.
 
     Args:
@@ -230,13 +226,12 @@ def rounds_of_choices(
         named: the share for all tables that are chosen.
         rounds: how many.
         tables: per round.
-        arity: of the tables.
     """
     return [
         step
         for _ in range(rounds)
         for step in (
-            Step(Kind.CHOICE, chosen / rounds, tables=tables, arity=arity),
+            Step(Kind.CHOICE, chosen / rounds, tables=tables),
             Step(Kind.NAMED, named / rounds, tables=tables),
         )
     ]
