@@ -22,9 +22,10 @@ from tests.docs.test_names import backticked, resolve, text_of
 
 WALK = "docs/develop/walk.md"
 STEPS = re.findall(r"^\| `(dualquery\.[\w.]+)` \|", text_of(WALK), re.M)
-RELEASED, ASKED, DRAWN = (
+_HEADS = r"^## \d+\. (?:One draw|What they become|One answer|With draws alone)$"
+MEASURED, NAMED, BECOME, ASKED, DRAWN = (
     re.findall(r"^\| `(dualquery\.[\w.]+)` \|", part, re.M)
-    for part in re.split(r"^## \d+\. (?:One answer|With draws alone)$", text_of(WALK), flags=re.M)
+    for part in re.split(_HEADS, text_of(WALK), flags=re.M)
 )
 
 
@@ -92,16 +93,20 @@ def files(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.parametrize(
     ("out", "options", "walked"),
-    [("out", (), RELEASED), ("drawn", ("--rounds", 4), DRAWN)],
-    ids=["default", "draws alone"],
+    [
+        ("out", ("--delta", 1e-6), MEASURED + BECOME),
+        ("pure", ("--accountant", "pure", "--delta", 0), NAMED),
+        ("drawn", ("--delta", 1e-6, "--rounds", 4), DRAWN),
+    ],
+    ids=["default", "pure", "draws alone"],
 )
 def test_the_release_walks_this_way(
     files, monkeypatch, called: Called, out: str, options: tuple[object, ...], walked: list[str]
 ) -> None:
-    """The default run calls what the walk describes; a run with draws alone, its last section."""
+    """Each section is walked by the run that it speaks of."""
     command(
         monkeypatch, "release", files / "patients.csv", "--schema", files / "schema.toml",
-        "--epsilon", 1, "--delta", 1e-6, "--queries", 50, *options, "--out", files / out,
+        "--epsilon", 1, "--queries", 50, *options, "--out", files / out,
         "--quiet",
     )  # fmt: skip
     assert [name for name in walked if code_of(name) not in called.codes] == []
@@ -113,7 +118,7 @@ def test_the_answer_walks_this_way(files, monkeypatch, called: Called) -> None:
     command(monkeypatch, "answer", files / "out", "sex=Female & age>=50")
     assert [name for name in ASKED if code_of(name) not in called.codes] == []
     # Nothing of the private side is called: the table is not needed.
-    private = [name for name in RELEASED if name.split(".")[1] in ("rows", "engines")]
+    private = [name for name in MEASURED + BECOME if name.split(".")[1] in ("rows", "engines")]
     assert len(private) > 5
     assert not [name for name in private if code_of(name) in called.codes]
 
