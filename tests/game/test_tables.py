@@ -225,7 +225,7 @@ def test_more_budget_brings_triples_and_components(
     assert max(tables.values()) == pytest.approx(min(tables.values()), rel=1e-6), "the same noise"
     triples = Kind.TRIPLES in kinds
     finest = triples and plan.resolution >= FINEST
-    assert plan.components == (128 if finest else 64 if plan.resolution >= FINER else 32)
+    assert plan.components == (192 if finest else 64 if plan.resolution >= FINER else 32)
     assert plan.members == (2 if finest else 4)
 
 

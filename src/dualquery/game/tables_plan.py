@@ -83,7 +83,7 @@ MOST_NOISE = 0.1
 WIDEST = 2_000
 """Attributes beyond which pairs are far too many to be measured one and all."""
 
-COMPONENTS, FINER_COMPONENTS, FINEST_COMPONENTS = 32, 64, 128
+COMPONENTS, FINER_COMPONENTS, FINEST_COMPONENTS = 32, 64, 192
 """Of each mixture, if its tables do not grow too large: edges hold what is strong. The most where
 triples show what fewer cannot hold."""
 
