@@ -238,6 +238,17 @@ def test_triples_are_left_where_a_fit_would_take_too_long() -> None:
     assert plan.rounds == 3
 
 
+def test_a_column_of_many_codes_gets_few_components_and_no_rounds() -> None:
+    """Tables inside a tree are products of edges: with 64 components a fit took ten minutes."""
+    narrow = [Attribute.categorical(f"a{i}", range(10)) for i in range(8)]
+    for codes, components, rounds in ((20, 64, 3), (2000, 8, 0)):
+        schema = Schema((*narrow, Attribute.categorical("code", range(codes))))
+        asked = replace(Shape.of_all(schema, 3), triples=0)
+        plan = make_tables_plan(Budget(1.0, 1e-6, 135_000), asked)
+        assert plan is not None
+        assert (plan.components, plan.rounds) == (components, rounds)
+
+
 def test_a_plan_survives_its_way_through_a_file() -> None:
     budget = Budget(1.0, 1e-5, ROWS)
     plan = make_tables_plan(budget, Shape.of_all(schema(), 3))

@@ -67,7 +67,7 @@ TRIPLE_NOISE = 0.2
 of the records."""
 
 MOST_CELLS = 2_000_000
-"""Cells of all triples: a fit goes through them in every step."""
+"""Cells of all triples that are measured, or named: a fit goes through them in every step."""
 
 TREE, TREE_OF_CHOSEN = 5, 8
 """The most attributes that edges join, if all pairs are measured and if they are chosen. A step
@@ -94,8 +94,9 @@ FINER, FINEST = 30_000.0, 1_000_000.0
 """Resolutions from which fits get more components. The finest are half as many: they hardly differ
 from one another."""
 
-MOST_ENTRIES = 1_000_000
-"""Entries of one mixture's tables."""
+MOST_ENTRIES, MOST_OF_EDGE = 1_000_000, 200_000
+"""Entries of one mixture's tables, and of the edge to its widest attribute: tables inside a tree
+are products of edges."""
 
 
 def make_tables_plan(budget: Budget, shape: Shape, *, started: bool = False) -> TablesPlan | None:
@@ -163,7 +164,7 @@ def _plan(budget: Budget, shape: Shape, resolution: float, steps: tuple[Step, ..
         budget,
         steps,
         resolution,
-        components=_components(most, shape.codes),
+        components=_components(most, shape),
         members=MEMBERS // 2 if most == FINEST_COMPONENTS else MEMBERS,
         round_members=ROUND_MEMBERS,
         first_steps=300,
@@ -173,9 +174,11 @@ def _plan(budget: Budget, shape: Shape, resolution: float, steps: tuple[Step, ..
     )
 
 
-def _components(most: int, codes: int) -> int:
-    """Fewer where tables would grow too large."""
-    while most > 8 and most * codes > MOST_ENTRIES:
+def _components(most: int, shape: Shape) -> int:
+    """Fewer where tables, or edges, would grow too large."""
+    others = (shape.codes - shape.widest) / max(1, shape.attributes - 1)
+    edge = shape.widest * max(1.0, others)
+    while most > 8 and (most * shape.codes > MOST_ENTRIES or most * edge > MOST_OF_EDGE):
         most //= 2
     return most
 
@@ -215,8 +218,10 @@ def _steps(purse: Purse, shape: Shape, fine: float, always: bool) -> tuple[Step,
     if triples and shape.narrow:
         pairs = shape.lone  # triples tell at least as much about their pairs as pair tables would
     rounds: list[Step] = []
-    if always or (not triples and noise <= PAYING * purse.budget.rows):
-        rounds = rounds_of_draws(DRAWN, NAMED, ROUNDS, _draws(purse))
+    draws, codes = _draws(purse), shape.codes / one_way
+    pays = always or (not triples and noise <= PAYING * purse.budget.rows)
+    if pays and ROUNDS * draws * codes**3 <= MOST_CELLS:
+        rounds = rounds_of_draws(DRAWN, NAMED, ROUNDS, draws)
     left = 1.0 - again - sum(step.share for step in rounds)
     each = left / (one_way + pairs + triples)
     return (
