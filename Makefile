@@ -28,7 +28,7 @@ demo: $(PLAIN)  ## the whole job on an embedded example
 	$(BIN)/dualquery demo --out demo-release --overwrite
 
 # Each core begins with a half of the files, so that few kernels and fixtures are made by both.
-test: $(READY)  ## the tests, under ten minutes on two cores
+test: $(READY)  ## the tests, about eleven minutes on two cores
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(READY)  ## what takes minutes rather than seconds
